@@ -1,0 +1,1 @@
+"""Who is in the study: exams, groups, splits and their description."""

@@ -1,0 +1,1 @@
+"""Files made elsewhere to the one cohort table, refusing what is wrong."""

@@ -1,0 +1,1 @@
+"""Images, records and where they lie."""

@@ -1,0 +1,1 @@
+"""The ResEnc-L training recipe: plan, preprocess, train, predict."""

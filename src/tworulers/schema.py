@@ -1,0 +1,360 @@
+"""The words and choices everything else is written in: provenance, metrics, and one dataclass a configuration group."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+UNSET = "???"
+"""A configuration value that a person has to give; asking for it unset is an error that names the key."""
+
+MACRO = "macro"
+"""The structure name of the plain mean over all structures of an exam."""
+
+
+class Provenance(StrEnum):
+    """Who drew a reference label."""
+
+    GOLD = "gold"
+    SILVER = "silver"
+    MIXED = "mixed"
+    TRUTH = "truth"
+    BIASED = "biased"
+
+
+class Split(StrEnum):
+    """Which part of the study an exam belongs to."""
+
+    TRAIN = "train"
+    VAL = "val"
+    TEST = "test"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One segmentation score: its direction, unit, and how it is written in a heading."""
+
+    name: str
+    title: str
+    higher_is_better: bool
+    unit: str = ""
+
+    def succeeds(self, value: float, threshold: float) -> bool:
+        """Tell whether a score is strictly better than the threshold; an undefined score never is."""
+        return value > threshold if self.higher_is_better else value < threshold
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("dice", "Dice", True),
+        Metric("ndsc", "nDSC", True),
+        Metric("hd95", "HD95", False, "mm"),
+        Metric("hd95_voxel", "HD95 (border voxels)", False, "mm"),
+        Metric("surface_dice", "Surface Dice", True),
+        Metric("mean_surface_distance", "Mean surface distance", False, "mm"),
+    )
+}
+
+
+@dataclass
+class Grouping:
+    """How exams are put into groups: by the levels, bins or quantiles of a column, at random, or by crossing groupings.
+
+    `kind` is one of `levels`, `bins`, `quantiles`, `random`, `intersection`. `levels` maps a group to the column values
+    it holds (`*` holds every value no other group names, not-reported ones included). `edges` are the inner edges of
+    half-open bins `[low, high)`; `quantiles` cuts the evaluated exams into that many equal parts. `missing` and
+    `over_89` name the group of exams without a value and of exams whose age is only known to be above 89; without a
+    name such exams are left out of the grouping. `group_order` is the order of display and of effects.
+    """
+
+    title: str = ""
+    kind: str = UNSET
+    column: str | None = None
+    levels: dict[str, list[str]] = field(default_factory=dict)
+    edges: list[float] = field(default_factory=list)
+    quantiles: int = 0
+    of: list[str] = field(default_factory=list)
+    group_order: list[str] = field(default_factory=list)
+    missing: str | None = None
+    over_89: str | None = None
+    seed: int = 0
+
+
+@dataclass
+class Attributes:
+    """A named set of groupings, and the unit that resampling draws (`exam` or `patient`)."""
+
+    name: str = UNSET
+    title: str = ""
+    resampling_unit: str = "patient"
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+
+
+@dataclass
+class Phantom:
+    """The synthetic cervical-spine cohort: its size, its grid and the knobs of what it shows."""
+
+    patients: int = 1232
+    gold_patients: int = 481
+    exams: int = 1255
+    shape: list[int] = field(default_factory=lambda: [10, 120, 72])
+    spacing: list[float] = field(default_factory=lambda: [4.0, 1.25, 1.25])
+    age_contrast: float = 0.50
+    expert_offset_mm: float = 0.40
+    expert_sloppiness_mm: float = 0.34
+    expert_sloppiness_spread: float = 0.90
+    expert_sloppiness_cap_mm: float = 2.0
+    seed: int = 0
+    expert_seed: int = 0
+
+
+@dataclass
+class Dataset:
+    """One data source: where it lies, what its structures are called, and which labels are the experts'.
+
+    `gold_share` is the share of development patients who keep their expert label where the source does not say which
+    labels are the experts'; `null` takes provenance from the source. `truth` names the folder of noise-free masks.
+    """
+
+    name: str = UNSET
+    title: str = ""
+    source: str = UNSET
+    root: str | None = None
+    structures: dict[str, int] = field(default_factory=dict)
+    channels: list[str] = field(default_factory=lambda: ["MRI"])
+    gold_share: float | None = None
+    truth: str | None = None
+    phantom: Phantom = field(default_factory=Phantom)
+
+
+@dataclass
+class SplitSettings:
+    """Shares of patients, the columns that are stratified and balanced, and the number of folds.
+
+    `strata` names groupings of `grouping` definitions given in `groupings`; `balance` names the column whose levels
+    are made equal in number within each split (nothing is balanced where it is null).
+    """
+
+    test: float = 0.2
+    val: float = 0.1
+    folds: int = 5
+    strata: list[str] = field(default_factory=list)
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    balance: str | None = None
+    seed: int = 0
+    file: str | None = None
+
+
+@dataclass
+class Regime:
+    """What a model may learn from: the provenances of its training labels."""
+
+    name: str = UNSET
+    title: str = ""
+    provenances: list[Provenance] = field(default_factory=list)
+
+
+@dataclass
+class Distortion:
+    """A stated distortion of expert labels in one group, to show what a biased ruler does."""
+
+    grouping: str = ""
+    group: str = ""
+    dilate_mm: float = 0.0
+    boundary_noise_mm: float = 0.0
+    missed_share: float = 0.0
+    seed: int = 0
+
+
+@dataclass
+class Ruler:
+    """What judges: the reference labels, their provenance, and the regime whose predictions they are, if any.
+
+    `kind` is one of `dataset`, `gold`, `predictions`, `truth`, `biased`, `folder`.
+    """
+
+    name: str = UNSET
+    title: str = ""
+    kind: str = UNSET
+    provenance: Provenance = Provenance.GOLD
+    regime: str | None = None
+    folder: str | None = None
+    distortion: Distortion = field(default_factory=Distortion)
+
+
+@dataclass
+class Configuration:
+    """One network configuration of the recipe: `2d` or `3d_fullres`."""
+
+    name: str = UNSET
+
+
+@dataclass
+class PlanOverrides:
+    """Plan fields that a small recipe replaces; what is null stays as planned.
+
+    `space_to_depth` folds that factor of every axis finer than twice the finest spacing into channels (1 is off).
+    """
+
+    batch_size: dict[str, int] = field(default_factory=dict)
+    patch_size: dict[str, list[int]] = field(default_factory=dict)
+    spacing: list[float] | None = None
+    base_features: int | None = None
+    max_features: int | None = None
+    blocks_per_stage: int | None = None
+    stages: int | None = None
+    space_to_depth: int = 1
+
+
+@dataclass
+class Recipe:
+    """How a network is planned and trained; defaults are the full ResEnc-L recipe."""
+
+    name: str = UNSET
+    title: str = ""
+    preset: str = "L"
+    batch_coverage: float = 1.0
+    plan: PlanOverrides = field(default_factory=PlanOverrides)
+    epochs: int = 1000
+    iterations: int = 250
+    validation_iterations: int = 50
+    optimizer: str = "sgd"
+    learning_rate: float = 0.01
+    momentum: float = 0.99
+    weight_decay: float = 3e-5
+    warmup_iterations: int = 0
+    poly_exponent: float = 0.9
+    gradient_clip: float = 12.0
+    foreground_share: float = 0.33
+    deep_supervision: bool = True
+    augmentation: str = "full"
+    cautious_start: bool = False
+    mirror: bool = True
+    tile_overlap: float = 0.5
+    accumulate: str = "float"
+    store_dtype: str = "float32"
+    cleanup: str = "forced"
+    select: bool = True
+
+
+@dataclass
+class Trainer:
+    """Where and how fast a network is trained; nothing here changes what is learnt beyond rounding."""
+
+    name: str = UNSET
+    accelerator: str = "cpu"
+    devices: int = 1
+    strategy: str = "auto"
+    precision: str = "32-true"
+    threads: int = 1
+    parallel_folds: int = 2
+    workers: int = 0
+    compile: bool = False
+    channels_last: bool = False
+    checkpoint_every: int = 50
+    predict_batch: int = 4
+
+
+@dataclass
+class Audit:
+    """The fairness battery: which scores form the family, what counts as success, and how sure one has to be.
+
+    `hd95` names the definition that carries the plain name. `ndsc_reference` is `fraction`, `fraction_frozen`,
+    `volume` or `ratio`; `ndsc_fractions` gives frozen fractions by structure.
+    """
+
+    name: str = UNSET
+    metrics: list[str] = field(default_factory=lambda: ["dice", "hd95", "ndsc"])
+    extra_metrics: list[str] = field(default_factory=list)
+    structures: list[str] = field(default_factory=list)
+    levels_of: str | None = None
+    min_component_mm3: float = 30.0
+    ndsc_reference: str = "fraction"
+    ndsc_fractions: dict[str, float] = field(default_factory=dict)
+    ndsc_empty: str = "nan"
+    surface_tolerance_mm: float = 1.0
+    thresholds: dict[str, float] = field(default_factory=dict)
+    sweep: dict[str, list[float]] = field(default_factory=dict)
+    alpha: float = 0.05
+    four_fifths: float = 0.8
+    bootstrap_draws: int = 10_000
+    permutations: int = 10_000
+    power_draws: int = 2_000
+    min_group: int = 5
+    covariance: str = "nonrobust"
+    linear: bool = True
+    seed: int = 0
+
+
+@dataclass
+class ScoreTable:
+    """A ready score table made elsewhere: its columns, long or wide, and the codes for missing values.
+
+    `columns` maps `exam_id` and, in a wide table, `structure/metric` to the table's own names; a long table maps
+    `exam_id`, `structure`, `metric` and `value`. `cohort` is the table of exams joined on `exam_id`.
+    """
+
+    file: str | None = None
+    layout: str = "wide"
+    columns: dict[str, str] = field(default_factory=dict)
+    cohort: str | None = None
+    cohort_columns: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=lambda: ["", "NA", "N/A", "n/a", "nan", "NaN"])
+    provenance: Provenance = Provenance.GOLD
+
+
+@dataclass
+class Tracking:
+    """Where results are shown: `local` (SQLite below `mlruns/`), `server`, or `off`."""
+
+    name: str = UNSET
+    enabled: bool = True
+    uri: str | None = None
+    experiment: str = UNSET
+
+
+@dataclass
+class Paths:
+    """Where results go, relative to the project root: `repro` below `artifacts/`, `sweep` below `sweeps/`."""
+
+    name: str = UNSET
+    artifacts: str = "artifacts"
+    outputs: str = "artifacts"
+
+
+@dataclass
+class Grid:
+    """The lists that the pipeline is expanded over.
+
+    `machine_taught` are the regimes that learn from `annotate`'s labels, `label_rulers` the rulers whose labels the
+    dataset ships; both are parts of the lists beside them.
+    """
+
+    dataset: str = UNSET
+    regimes: list[str] = field(default_factory=list)
+    machine_taught: list[str] = field(default_factory=list)
+    configurations: list[str] = field(default_factory=list)
+    folds: list[int] = field(default_factory=list)
+    rulers: list[str] = field(default_factory=list)
+    label_rulers: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Settings:
+    """One composed configuration: everything a stage is told. `processes` work on exams side by side."""
+
+    dataset: Dataset = field(default_factory=Dataset)
+    split: SplitSettings = field(default_factory=SplitSettings)
+    regime: Regime = field(default_factory=Regime)
+    ruler: Ruler = field(default_factory=Ruler)
+    configuration: Configuration = field(default_factory=Configuration)
+    attributes: Attributes = field(default_factory=Attributes)
+    recipe: Recipe = field(default_factory=Recipe)
+    trainer: Trainer = field(default_factory=Trainer)
+    audit: Audit = field(default_factory=Audit)
+    scores: ScoreTable = field(default_factory=ScoreTable)
+    tracking: Tracking = field(default_factory=Tracking)
+    paths: Paths = field(default_factory=Paths)
+    grid: Grid = field(default_factory=Grid)
+    processes: int = 2
+    seed: int = 0

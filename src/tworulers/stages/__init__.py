@@ -1,0 +1,1 @@
+"""One module a stage of the line, each runnable alone."""

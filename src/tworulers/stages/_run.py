@@ -1,0 +1,155 @@
+"""How a stage becomes a command: composes the configuration, runs the stage, keeps and publishes its record."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from tworulers.io.paths import Layout, project_root
+from tworulers.io.records import written_beside
+from tworulers.schema import Settings
+from tworulers.tracking import RunRecord, publish, quiet, write_record
+
+Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
+"""A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
+
+GRID_KEYS = ("regime", "ruler", "configuration", "dataset")
+
+
+def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
+    """Run a stage as a command, with Hydra's overrides and multirun.
+
+    Parameters
+    ----------
+    stage : what to run.
+    groups : the configuration groups it reads; their values become the parameters of its MLflow run.
+
+    A fault of the input or configuration ends in one message and exit status 1; anything else keeps its traceback.
+    """
+    ConfigStore.instance().store(name="schema", node=Settings)
+    root = project_root()
+
+    @hydra.main(version_base="1.3", config_path=str(root / "conf"), config_name="config")
+    def job(config: DictConfig) -> None:
+        try:
+            _run_job(stage, groups, config, root)
+        except (ValueError, OSError, OmegaConfBaseException) as error:
+            if os.environ.get("HYDRA_FULL_ERROR") == "1":
+                traceback.print_exc()
+            say_error(error)
+            sys.exit(1)
+
+    job()
+
+
+def say_error(error: Exception) -> None:
+    """Print an error as one message for a person."""
+    if isinstance(error, MissingMandatoryValue):
+        text = f"{error.full_key} is not set; give it on the command line as {error.full_key}=..."
+    else:
+        text = str(error).split("\n    full_key:")[0]
+    print(f"error: {text}", file=sys.stderr, flush=True)
+
+
+def load_settings(config: DictConfig) -> Settings:
+    """Turn a composed configuration into plain dataclasses."""
+    OmegaConf.resolve(config)
+    missing = sorted(OmegaConf.missing_keys(config))
+    if missing:
+        raise MissingMandatoryValueNamed(missing)
+    settings = OmegaConf.to_object(config)
+    assert isinstance(settings, Settings)
+    return settings
+
+
+class MissingMandatoryValueNamed(ValueError):
+    """Configuration values that have to be given are not."""
+
+    def __init__(self, keys: list[str]) -> None:
+        assignments = " ".join(f"{key}=..." for key in keys)
+        super().__init__(f"configuration value not set: {', '.join(keys)}; give it on the command line: {assignments}")
+
+
+def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Path) -> None:
+    settings = load_settings(config)
+    hydra_config = HydraConfig.get()
+    sweeping = hydra_config.mode == RunMode.MULTIRUN
+    if sweeping:
+        _refuse_overwriting(settings, list(hydra_config.overrides.task))
+    layout = Layout.of(settings, root)
+    outcome = stage(settings, layout)
+    if outcome is None:
+        return
+    folder, record = outcome
+    values = asdict(settings)
+    params = dict(_flatten({group: values[group] for group in groups}))
+    tags = {"dataset": settings.dataset.name, **record.tags}
+    if settings.paths.name == "sweep":
+        tags["sweep"] = settings.paths.outputs
+    record = RunRecord(**{**_fields(record), "params": {**params, **record.params}, "tags": tags})
+    with written_beside(folder / "config.yaml") as temporary:
+        OmegaConf.save(config, temporary)
+    write_record(record, folder)
+    if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
+        with quiet():
+            publish(folder, root, settings.tracking)
+
+
+def _refuse_overwriting(settings: Settings, overrides: list[str]) -> None:
+    """In a sweep that writes to the pipeline's own folders, allow only choices that the grid names."""
+    if settings.paths.name != "repro":
+        return
+    lists = {"regime": settings.grid.regimes, "ruler": settings.grid.rulers}
+    lists |= {"configuration": settings.grid.configurations, "dataset": [settings.grid.dataset]}
+    for override in overrides:
+        key, _, value = override.lstrip("+").partition("=")
+        if key.split(".")[0] in ("tracking", "trainer") or (key in lists and value in lists[key]):
+            continue
+        raise ValueError(
+            f"a sweep over {override!r} would overwrite results of the pipeline, whose grid (conf/grid.yaml) has "
+            f"{', '.join(f'{name}: {lists[name]}' for name in GRID_KEYS)}; add paths=sweep to write below sweeps/"
+        )
+
+
+def _flatten(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            flat += _flatten(value, f"{name}.")
+        elif value not in (None, "", [], {}):
+            flat.append((name, value))
+    return flat
+
+
+def _fields(record: RunRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+Group = TypeVar("Group")
+
+
+def load_choice(root: Path, group: str, name: str, schema: type[Group]) -> Group:
+    """Read one choice of a configuration group, for stages that need several choices at once.
+
+    Raises
+    ------
+    ValueError : there is no such choice; the message lists those there are.
+    """
+    path = root / "conf" / group / f"{name}.yaml"
+    if not path.is_file():
+        choices = sorted(choice.stem for choice in path.parent.glob("*.yaml"))
+        raise ValueError(f"no {group} is called {name!r}; conf/{group} has {choices}")
+    loaded = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), OmegaConf.load(path)))
+    assert isinstance(loaded, schema)
+    return loaded

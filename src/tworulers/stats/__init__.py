@@ -1,0 +1,1 @@
+"""Group disparities and their uncertainty."""

@@ -1,0 +1,210 @@
+"""The tables that pass between stages; column names are spelled here and nowhere else."""
+
+from typing import TypeVar
+
+import pandas as pd
+import pandera.pandas as pa
+from pandera.errors import SchemaErrors
+from pandera.typing import Series
+
+from tworulers.schema import Provenance, Split
+
+
+class Cohort(pa.DataFrameModel):
+    """One row an exam. Further attribute columns may follow.
+
+    `label` is missing where `annotate` has yet to make it; `shape` and `spacing` (mm) are written `10x120x72`.
+    """
+
+    exam_id: Series[str] = pa.Field(unique=True)
+    patient_id: Series[str]
+    image: Series[str]
+    label: Series[str] = pa.Field(nullable=True)
+    provenance: Series[str] = pa.Field(isin=[Provenance.GOLD, Provenance.SILVER])
+    sex: Series[str] = pa.Field(nullable=True)
+    age: Series[float] = pa.Field(nullable=True, ge=0, le=125)
+    age_over_89: Series[bool]
+    race: Series[str] = pa.Field(nullable=True)
+    ethnicity: Series[str] = pa.Field(nullable=True)
+    manufacturer: Series[str] = pa.Field(nullable=True)
+    field_strength_t: Series[float] = pa.Field(nullable=True, ge=0)
+    spacing: Series[str]
+    shape: Series[str]
+
+    class Config:
+        """Types are coerced; unknown columns are attributes."""
+
+        coerce = True
+
+
+class Exclusions(pa.DataFrameModel):
+    """Exams that are not in the cohort, each with the reason in words."""
+
+    exam_id: Series[str]
+    reason: Series[str]
+
+
+class Splits(pa.DataFrameModel):
+    """One row an exam and regime: its part of the study, its stratum and, in development, its validation fold."""
+
+    regime: Series[str]
+    exam_id: Series[str]
+    patient_id: Series[str]
+    provenance: Series[str]
+    stratum: Series[str]
+    split: Series[str] = pa.Field(isin=list(Split))
+    fold: Series[pd.Int64Dtype] = pa.Field(nullable=True)
+
+    class Config:
+        """Types are coerced."""
+
+        coerce = True
+
+
+class Scores(pa.DataFrameModel):
+    """One row an exam, structure and metric; an undefined value is missing and says why."""
+
+    exam_id: Series[str]
+    regime: Series[str]
+    ruler: Series[str]
+    provenance: Series[str] = pa.Field(isin=list(Provenance))
+    structure: Series[str]
+    metric: Series[str]
+    value: Series[float] = pa.Field(nullable=True)
+    undefined_because: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """Types are coerced."""
+
+        coerce = True
+
+
+class Tests(pa.DataFrameModel):
+    """One row a test of the family: a grouping, a structure and a metric."""
+
+    grouping: Series[str]
+    structure: Series[str]
+    metric: Series[str]
+    test: Series[str]
+    statistic: Series[float] = pa.Field(nullable=True)
+    p: Series[float] = pa.Field(nullable=True)
+    p_fdr: Series[float] = pa.Field(nullable=True)
+    effect: Series[float] = pa.Field(nullable=True)
+    effect_name: Series[str]
+    n: Series[int]
+    best_group: Series[str] = pa.Field(nullable=True)
+    worst_group: Series[str] = pa.Field(nullable=True)
+    undefined_because: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """Types are coerced; further columns are results of further checks."""
+
+        coerce = True
+
+
+class Groups(pa.DataFrameModel):
+    """One row a group of a grouping, structure and metric: how many, where, and how spread."""
+
+    grouping: Series[str]
+    group: Series[str]
+    structure: Series[str]
+    metric: Series[str]
+    n: Series[int]
+    n_undefined: Series[int]
+    n_infinite: Series[int]
+    mean: Series[float] = pa.Field(nullable=True)
+    sd: Series[float] = pa.Field(nullable=True)
+    median: Series[float] = pa.Field(nullable=True)
+    q1: Series[float] = pa.Field(nullable=True)
+    q3: Series[float] = pa.Field(nullable=True)
+    minimum: Series[float] = pa.Field(nullable=True)
+    maximum: Series[float] = pa.Field(nullable=True)
+
+    class Config:
+        """Types are coerced."""
+
+        coerce = True
+
+
+class Rates(pa.DataFrameModel):
+    """One row a group and threshold: successes of n, with Wilson's interval."""
+
+    grouping: Series[str]
+    group: Series[str]
+    structure: Series[str]
+    metric: Series[str]
+    threshold: Series[float]
+    n: Series[int]
+    successes: Series[int]
+    rate: Series[float] = pa.Field(nullable=True)
+    wilson_low: Series[float] = pa.Field(nullable=True)
+    wilson_high: Series[float] = pa.Field(nullable=True)
+
+    class Config:
+        """Types are coerced."""
+
+        coerce = True
+
+
+class Disparities(pa.DataFrameModel):
+    """One row a grouping, structure, metric and threshold: DPD and DIR, with what makes them uninformative."""
+
+    grouping: Series[str]
+    structure: Series[str]
+    metric: Series[str]
+    threshold: Series[float]
+    dpd: Series[float] = pa.Field(nullable=True)
+    dir: Series[float] = pa.Field(nullable=True)
+    saturated: Series[bool]
+    below_four_fifths: Series[bool]
+    undefined_because: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """Types are coerced; further columns are intervals."""
+
+        coerce = True
+
+
+Model = TypeVar("Model", bound=pa.DataFrameModel)
+
+
+class TableError(ValueError):
+    """A table breaks its contract; the message lists every fault."""
+
+
+def check_table(frame: pd.DataFrame, model: type[pa.DataFrameModel], name: str) -> pd.DataFrame:
+    """Return the frame with the model's types, or list all its faults in one error.
+
+    Parameters
+    ----------
+    frame : the table.
+    model : its contract.
+    name : what the table is called in the message, usually its file.
+
+    Raises
+    ------
+    TableError : with one line a fault: the column, what was expected, and up to five offending values.
+    """
+    try:
+        return model.validate(frame, lazy=True)
+    except SchemaErrors as error:
+        cases = error.failure_cases
+        lines = []
+        for (column, check), rows in cases.groupby(["column", "check"], dropna=False, sort=False):
+            if str(check) == "column_in_dataframe":
+                lines.append(f"  column {rows['failure_case'].iloc[0]!r} is missing")
+                continue
+            found = ", ".join(map(repr, rows["failure_case"].head(5)))
+            more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+            lines.append(f"  column {column!r}: expected {check}, found {found}{more}")
+        raise TableError(f"{name} is not a {model.__name__.lower()} table:\n" + "\n".join(lines)) from None
+
+
+def format_axes(values: tuple[float, ...] | list[float]) -> str:
+    """Write a shape or a spacing as one cell: `10x120x72`, `4x1.25x1.25`."""
+    return "x".join(f"{value:.6g}" for value in values)
+
+
+def parse_axes(cell: str) -> tuple[float, ...]:
+    """Read a shape or a spacing back from its cell."""
+    return tuple(float(value) for value in cell.split("x"))
