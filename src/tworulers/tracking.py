@@ -5,8 +5,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,6 +75,7 @@ def connect(root: Path, settings: Tracking) -> Any:
     settings : experiment name and, for a server, its address; `MLFLOW_TRACKING_URI` overrides both.
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     os.environ.pop("MLFLOW_RUN_ID", None)
     store = root / "mlruns"
@@ -133,22 +133,6 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
         client.set_tag(run_before.info.run_id, "superseded", "yes")
     _link_siblings(client, experiment, run.info.run_id, record)
     return str(run.info.run_id)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence what MLflow and its migrations say while connecting."""
-    import logging
-
-    names = ("mlflow", "alembic", "alembic.runtime.migration")
-    before = {name: logging.getLogger(name).level for name in names}
-    for name in names:
-        logging.getLogger(name).setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
 
 
 def _log(mlflow: Any, client: Any, run: str, record: RunRecord, folder: Path, tags: dict[str, str]) -> None:

@@ -1,0 +1,22 @@
+"""Every result folder to MLflow, once: fills an empty store again, and does nothing where all is there."""
+
+from tworulers.io.console import say, track
+from tworulers.io.paths import Layout
+from tworulers.schema import Settings
+from tworulers.stages._run import run_stage
+from tworulers.tracking import RECORD, publish
+
+
+def publish_results(settings: Settings, layout: Layout) -> None:
+    """Publish all result folders of the dataset, sweeps included, in an order that links each to its siblings."""
+    roots = [layout.inputs, *sorted((layout.root / "sweeps").glob(f"*/*/{settings.dataset.name}"))]
+    folders = sorted({record.parent for root in roots for record in root.rglob(RECORD)})
+    if not folders:
+        raise ValueError(f"no results below {layout.relative(layout.inputs)}; run `dvc repro` or a stage first")
+    for folder in track(folders, len(folders), "publishing"):
+        publish(folder, layout.root, settings.tracking)
+    say(f"{len(folders)} results of {settings.dataset.name} are in MLflow; open them with ./scripts/ui")
+
+
+if __name__ == "__main__":
+    run_stage(publish_results, ())

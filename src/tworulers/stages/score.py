@@ -1,0 +1,213 @@
+"""How good a regime's predictions are by a ruler: one row an exam, structure and metric."""
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tworulers.cohort.distortion import distort_label
+from tworulers.cohort.grouping import assign_groups
+from tworulers.io.console import say, show_table, track
+from tworulers.io.images import ImageError, Volume, read_label, same_grid
+from tworulers.io.paths import Layout
+from tworulers.io.records import folder_written_beside, made_by, read_table, require, write_json, write_table
+from tworulers.metrics.agreement import shared_error
+from tworulers.metrics.case import add_ndsc, reference_averages, score_case
+from tworulers.schema import MACRO, Audit, Distortion, Provenance, Ruler, Settings, Split
+from tworulers.stages._run import run_stage
+from tworulers.tables import Cohort, Scores, Splits, check_table
+from tworulers.tracking import RunRecord
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """One exam to score: where its prediction, its reference and, if another drew that, its expert label lie."""
+
+    exam_id: str
+    provenance: str
+    prediction: Path
+    reference: Path
+    expert: Path | None
+    structures: dict[str, int]
+    audit: Audit
+    distortion: Distortion | None
+
+
+def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
+    """Score the test exams that the ruler can judge; a ruler the dataset does not have scores nothing and says so."""
+    regime, ruler = settings.regime.name, settings.ruler
+    result = layout.scores(regime, ruler.name)
+    identical = ruler.regime == regime
+    tags = {"regime": regime, "ruler": ruler.name, "provenance": str(ruler.provenance)}
+    tags |= {"identical": "yes"} if identical else {}
+    record = RunRecord("score", f"score · {regime} by {ruler.name}", describe(settings), tags, sibling_tag="ruler")
+    if ruler.kind == "truth" and settings.dataset.truth is None:
+        reason = f"dataset {settings.dataset.name} has no truth labels"
+        say(f"{reason}: ruler {ruler.name} scores nothing")
+        empty = pd.DataFrame({name: pd.Series(dtype="str") for name in Scores.to_schema().columns})
+        _write(result, check_table(empty, Scores, "scores"), {"exams": 0, "not_scored_because": reason})
+        return result, record
+    tasks = list_tasks(settings, layout)
+    scores = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
+    facts: dict[str, object] = {"exams": len(tasks), "identical": identical}
+    if "ndsc" in settings.audit.metrics:
+        reading = settings.audit.ndsc_reference
+        averages = settings.audit.ndsc_fractions or reference_averages(scores, reading)  # type: ignore[arg-type]
+        scores = add_ndsc(scores, averages, reading=reading, empty=settings.audit.ndsc_empty)  # type: ignore[arg-type]
+        facts["ndsc_reference"] = {"reading": reading, "averages": averages}
+    scores.insert(1, "regime", regime)
+    scores.insert(2, "ruler", ruler.name)
+    scores = check_table(scores[list(Scores.to_schema().columns)], Scores, "scores")
+    _write(result, scores, facts)
+    means = summarise_macro(scores)
+    show_table(
+        f"{regime} by {ruler.name} ({settings.ruler.title}), {len(tasks)} exams",
+        ("metric", "structure", "mean", "median", "SD", "undefined or infinite"),
+        [(m, s, f"{r['mean']:.4f}", f"{r['median']:.4f}", f"{r['sd']:.4f}", int(r["not_finite"])) for (m, s), r in means.iterrows()],
+    )
+    metrics = {f"{m}/{s}/{name}": float(r[name]) for (m, s), r in means.iterrows() for name in ("mean", "median", "sd")}
+    return result, RunRecord(**{**record.__dict__, "metrics": {**metrics, "exams": float(len(tasks))}})
+
+
+def describe(settings: Settings) -> str:
+    """Say in a sentence what is scored against what."""
+    return (
+        f"Predictions of the {settings.regime.name} model ({settings.regime.title}) scored against "
+        f"{settings.ruler.title} (provenance: {settings.ruler.provenance})."
+    )
+
+
+def list_tasks(settings: Settings, layout: Layout) -> list[ScoreTask]:
+    """List the exams a ruler judges: mix's test exams by the dataset's labels, the gold test exams by any other."""
+    ruler = settings.ruler
+    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index("exam_id", drop=False)
+    splits = read_table(layout.split / "splits.parquet", "split", Splits)
+    judged = "mix" if ruler.kind == "dataset" and (splits["regime"] == "mix").any() else "gold"
+    exams = splits.loc[(splits["regime"] == judged) & (splits["split"] == Split.TEST), "exam_id"].sort_values()
+    if exams.empty:
+        raise ValueError(f"no test exam of the {judged} regime can be judged by ruler {ruler.name}; see {layout.split}")
+    predictions = require(layout.predictions(settings.regime.name) / "labels", made_by("predict"))
+    distorted = _distorted_exams(settings, cohort)
+    tasks = []
+    for exam in exams:
+        row = cohort.loc[exam]
+        drawn = Path(row["label"]) if isinstance(row["label"], str) else layout.annotations / "labels" / f"{exam}.nii.gz"
+        label = drawn if drawn.is_absolute() else layout.root / drawn
+        tasks.append(
+            ScoreTask(
+                exam_id=exam,
+                provenance=str(row["provenance"]) if ruler.kind == "dataset" else str(ruler.provenance),
+                prediction=predictions / f"{exam}.nii.gz",
+                reference=find_reference(ruler, exam, label, settings, layout),
+                expert=label if ruler.kind == "predictions" and row["provenance"] == Provenance.GOLD else None,
+                structures=dict(settings.dataset.structures),
+                audit=settings.audit,
+                distortion=ruler.distortion if exam in distorted else None,
+            )
+        )
+    absent = [str(path) for task in tasks for path in (task.prediction, task.reference) if not path.is_file()]
+    if absent:
+        shown = "\n  ".join(absent[:10])
+        raise FileNotFoundError(f"{len(absent)} label maps are missing, the first of them:\n  {shown}")
+    return tasks
+
+
+def find_reference(ruler: Ruler, exam: str, label: Path, settings: Settings, layout: Layout) -> Path:
+    """Say where the label map lies that a ruler judges an exam by."""
+    if ruler.kind in ("dataset", "gold", "biased"):
+        return label
+    if ruler.kind == "predictions":
+        assert ruler.regime is not None
+        return require(layout.predictions(ruler.regime) / "labels", made_by("predict")) / f"{exam}.nii.gz"
+    if ruler.kind == "truth":
+        return layout.root / str(settings.dataset.truth) / f"{exam}.nii.gz"
+    if ruler.kind == "folder" and ruler.folder is not None:
+        return Path(ruler.folder) / f"{exam}.nii.gz"
+    raise ValueError(f"ruler {ruler.name}: kind {ruler.kind!r} is unknown, or its folder is not given")
+
+
+def score_exams(tasks: list[ScoreTask], processes: int) -> Iterator[pd.DataFrame]:
+    """Score exams in parallel, in the order given."""
+    if processes <= 1:
+        yield from track(map(score_exam, tasks), len(tasks), "scoring")
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from track(pool.map(score_exam, tasks, chunksize=8), len(tasks), "scoring")
+
+
+def score_exam(task: ScoreTask) -> pd.DataFrame:
+    """Score one exam in its original geometry."""
+    labels = task.structures.values()
+    prediction, reference = read_label(task.prediction, labels), read_label(task.reference, labels)
+    _require_same_grid(task.exam_id, prediction, reference)
+    drawn = reference.array
+    if task.distortion is not None:
+        seed = np.random.SeedSequence([task.distortion.seed, *task.exam_id.encode()])
+        drawn = distort_label(drawn, reference.spacing, task.distortion, np.random.default_rng(seed))
+    rows = score_case(
+        prediction.array,
+        drawn,
+        affine=reference.affine,
+        structures=task.structures,
+        metrics=[*task.audit.metrics, *task.audit.extra_metrics],
+        levels_of=task.audit.levels_of,
+        min_component_mm3=task.audit.min_component_mm3,
+        surface_tolerance_mm=task.audit.surface_tolerance_mm,
+    )
+    if task.expert is not None:
+        expert = read_label(task.expert, labels)
+        _require_same_grid(task.exam_id, expert, reference)
+        shared = [
+            (name, "shared_error", shared_error(prediction.array, drawn, expert.array, label))
+            for name, label in task.structures.items()
+        ]
+        extra = pd.DataFrame(shared, columns=["structure", "metric", "value"])
+        extra["undefined_because"] = pd.array(["nobody_errs" if np.isnan(v) else None for v in extra["value"]], dtype="str")
+        rows = pd.concat([rows, extra], ignore_index=True)
+    rows.insert(0, "exam_id", task.exam_id)
+    rows.insert(1, "provenance", task.provenance)
+    return rows
+
+
+def summarise_macro(scores: pd.DataFrame) -> pd.DataFrame:
+    """Summarise every metric of the structures and their mean over exams; finite values only, the others counted."""
+    shown = scores[scores["metric"].isin(["dice", "hd95", "ndsc", "hd95_voxel", "surface_dice"])]
+    finite = shown["value"].where(np.isfinite(shown["value"]))
+    grouped = finite.groupby([shown["metric"], shown["structure"]], sort=False)
+    summary = grouped.agg(["mean", "median", "std", "size", "count"]).rename(columns={"std": "sd"})
+    summary["not_finite"] = summary["size"] - summary["count"]
+    order = [(m, s) for m in ("dice", "ndsc", "hd95") for s in (MACRO,)] + list(summary.index)
+    return summary.loc[list(dict.fromkeys(key for key in order if key in summary.index))]
+
+
+def _distorted_exams(settings: Settings, cohort: pd.DataFrame) -> set[str]:
+    if settings.ruler.kind != "biased":
+        return set()
+    wanted, groupings = settings.ruler.distortion, settings.attributes.groupings
+    if wanted.grouping not in groupings:
+        raise ValueError(f"ruler biased: grouping {wanted.grouping!r} is not one of {sorted(groupings)}")
+    groups = assign_groups(cohort.reset_index(drop=True), groupings[wanted.grouping], groupings)
+    if wanted.group not in groups.cat.categories:
+        raise ValueError(f"ruler biased: group {wanted.group!r} is not one of {list(groups.cat.categories)}")
+    return set(groups.index[groups == wanted.group])
+
+
+def _require_same_grid(exam: str, first: Volume, second: Volume) -> None:
+    if not same_grid(first, second):
+        raise ImageError(
+            f"exam {exam}: {first.path} (shape {first.array.shape}, spacing {first.spacing}) and {second.path} (shape "
+            f"{second.array.shape}, spacing {second.spacing}) are not on one grid; bring both to the grid of the image"
+        )
+
+
+def _write(result: Path, scores: pd.DataFrame, facts: dict[str, object]) -> None:
+    with folder_written_beside(result) as folder:
+        write_table(scores, folder / "scores.parquet")
+        write_json(facts, folder / "summary.json")
+
+
+if __name__ == "__main__":
+    run_stage(score, ("dataset", "regime", "ruler", "audit"))

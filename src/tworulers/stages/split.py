@@ -1,0 +1,52 @@
+"""Which exams a regime learns from, which validate it, and which test every regime."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.cohort.split import split_cohort
+from tworulers.io.console import show_table
+from tworulers.io.paths import Layout
+from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
+from tworulers.schema import Regime, Settings, Split
+from tworulers.stages._run import load_choice, run_stage
+from tworulers.tables import Cohort, Splits, check_table
+from tworulers.tracking import RunRecord
+
+
+def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
+    """Split the patients, balance each part, and deal the development exams into folds, for every regime of the grid."""
+    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
+    regimes = [load_choice(layout.root, "regime", name, Regime) for name in settings.grid.regimes]
+    splits = check_table(split_cohort(cohort, settings.split, regimes), Splits, "splits")
+    counts = count_exams(splits)
+    with folder_written_beside(layout.split) as folder:
+        write_table(splits, folder / "splits.parquet")
+        write_table(counts, folder / "counts.parquet")
+        for regime in settings.grid.regimes:
+            write_json(list_folds(splits, regime), folder / f"splits_final_{regime}.json")
+    show_table("Exams", list(counts.columns), counts.itertuples(index=False))
+    metrics = {f"exams/{row.regime}/{row.split}/{row.provenance}": float(row.exams) for row in counts.itertuples()}
+    return layout.split, RunRecord("split", "split", "Patients to parts and folds.", metrics=metrics)
+
+
+def count_exams(splits: pd.DataFrame) -> pd.DataFrame:
+    """Count exams and patients by regime, part and provenance."""
+    grouped = splits.groupby(["regime", "split", "provenance"], sort=True)
+    return grouped.agg(exams=("exam_id", "size"), patients=("patient_id", "nunique")).reset_index()
+
+
+def list_folds(splits: pd.DataFrame, regime: str) -> list[dict[str, list[str]]]:
+    """List the folds of a regime as nnU-Net's `splits_final.json` does: training and validation exams of each."""
+    mine = splits[(splits["regime"] == regime) & splits["split"].isin([Split.TRAIN, Split.VAL])]
+    return [
+        {
+            "train": sorted(mine.loc[mine["fold"] != fold, "exam_id"]),
+            "val": sorted(mine.loc[mine["fold"] == fold, "exam_id"]),
+        }
+        for fold in sorted(mine["fold"].dropna().unique())
+    ]
+
+
+if __name__ == "__main__":
+    run_stage(split, ("dataset", "split"))

@@ -1,0 +1,81 @@
+"""MLflow shows copies: every name is taken, nothing undefined is hidden, and publishing twice changes nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tworulers.schema import Tracking
+from tworulers.tracking import RunRecord, connect, name_metrics, publish, slug, write_record
+
+# Names that trackers have refused or merged: brackets, comparison signs, percent, doubled slashes, near-twins.
+AWKWARD = [
+    "dice[vb]", "dice(vb)", "dice{vb}", "hd95@mm", "rate<40", "rate>=60", "rate|all", "a=b", "share %", "a//b",
+    "a+b", "a(b", "a_b", "a b", "a.b", "ümlaut", "/lead", "trail/", "a..b", "x" * 300,
+]  # fmt: skip
+
+
+def test_twenty_awkward_names_stay_twenty() -> None:
+    named = name_metrics({name: float(i) for i, name in enumerate(AWKWARD)})
+    assert sorted(named.values()) == [float(i) for i in range(20)]
+    assert len({name.casefold() for name in named}) == 20
+    assert all(len(name) <= 250 for name in named)
+
+
+@given(st.lists(st.text(min_size=1, max_size=40), unique=True, max_size=30))
+def test_no_metric_is_lost_to_another(names: list[str]) -> None:
+    assert len(name_metrics(dict.fromkeys(names, 1.0))) == len(names)
+
+
+def test_group_names_become_words() -> None:
+    assert [slug(name) for name in ("<40", "40-60", "60+", ">= median")] == ["lt40", "40-60", "60plus", "ge_median"]
+
+
+def record(ruler: str, **more: Any) -> RunRecord:
+    tags = {"dataset": "toy", "regime": "mix", "ruler": ruler, "attributes": "paper"}
+    return RunRecord("audit", f"audit · mix by {ruler}", "What it is.", tags, sibling_tag="ruler", **more)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+SETTINGS = Tracking(name="local", experiment="toy")
+
+
+def result(store: Path, ruler: str, made: RunRecord) -> Path:
+    folder = store / "artifacts" / "toy" / "audits" / "mix" / ruler
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "note.md").write_text(ruler)
+    write_record(made, folder)
+    return folder
+
+
+def test_a_result_is_published_once_whole_and_linked_to_the_other_ruler(store: Path) -> None:
+    metrics = {"dice/macro/age_3bin/p": 0.03, "hd95/macro/mean": float("inf"), **{n: 1.0 for n in AWKWARD}}
+    gold = result(store, "gold", record("gold", params={"alpha": 0.05}, metrics=metrics, series={"loss": [2.0, 1.0]}))
+    silver = result(store, "silver", record("silver", metrics={"dice/macro/age_3bin/p": 0.003}))
+    ids = [publish(folder, store, SETTINGS) for folder in (gold, silver)]
+    assert publish(gold, store, SETTINGS) == ids[0]
+    client = connect(store, SETTINGS).MlflowClient()
+    first, second = (client.get_run(run) for run in ids)
+    assert first.data.metrics["dice/macro/age_3bin/p"] == 0.03
+    assert len(first.data.metrics) == 22
+    assert "hd95/macro/mean" in first.data.tags["undefined"]
+    assert first.data.params == {"alpha": "0.05"}
+    assert first.data.tags["ruler_silver"] == ids[1]
+    assert f"/runs/{ids[0]}" in second.data.tags["mlflow.note.content"]
+    assert [point.value for point in client.get_metric_history(ids[0], "loss")] == [2.0, 1.0]
+    assert "note.md" in {artifact.path for artifact in client.list_artifacts(ids[0])}
+
+
+def test_a_new_result_of_the_same_folder_supersedes_the_old_run(store: Path) -> None:
+    old = publish(result(store, "truth", record("truth", metrics={"n": 1.0})), store, SETTINGS)
+    new = publish(result(store, "truth", record("truth", metrics={"n": 2.0})), store, SETTINGS)
+    client = connect(store, SETTINGS).MlflowClient()
+    assert old != new
+    assert client.get_run(old).data.tags["superseded"] == "yes"
+    assert client.get_run(new).data.tags["superseded"] == "no"
