@@ -1,0 +1,161 @@
+"""What training minimises: cross-entropy plus soft Dice over the heads, and the Dice it watches.
+
+Isensee et al. 2021; soft Dice after Milletari et al. 2016, foreground only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+SMOOTH = 1e-5
+SMALLEST = 1e-8
+
+
+def soft_dice(
+    logits: Tensor, target: Tensor, *, batch_dice: bool, ignore_label: int | None = None
+) -> Tensor:
+    """Mean soft Dice of the foreground classes, between 0 and 1.
+
+    Parameters
+    ----------
+    logits
+        (batch, class, *axes), background first.
+    target
+        (batch, *axes), integer labels.
+    batch_dice
+        True: overlaps are summed over the batch (and over all processes) before the ratio. False:
+        one ratio a sample; a class absent from a sample then counts as missed unless nothing of
+        it is predicted.
+    ignore_label
+        Voxels with this label are left out.
+    """
+    axes = tuple(range(2, logits.ndim))
+    probability = torch.softmax(logits, dim=1)[:, 1:].float()
+    kept = None
+    if ignore_label is not None:
+        kept = (target != ignore_label)[:, None]
+        probability = probability * kept
+    labels = torch.arange(1, logits.shape[1], device=target.device)
+    truth = target[:, None] == labels.view(1, -1, *(1 for _ in axes))
+    overlap = (probability * truth).sum(axes)
+    predicted = probability.sum(axes)
+    present = truth.sum(axes, dtype=torch.float32)
+    if batch_dice:
+        sums = torch.stack([overlap.sum(0), predicted.sum(0), present.sum(0)])
+        overlap, predicted, present = _sum_over_processes(sums)
+    union = (predicted + present + SMOOTH).clamp_min(SMALLEST)
+    return ((2 * overlap + SMOOTH) / union).mean()
+
+
+def dice_cross_entropy(
+    logits: Tensor, target: Tensor, *, batch_dice: bool, ignore_label: int | None = None
+) -> Tensor:
+    """Cross-entropy (mean over voxels) minus soft Dice: goes to -1.
+
+    Parameters are those of `soft_dice`. Without any annotated voxel cross-entropy is left out.
+    """
+    dice = soft_dice(logits, target, batch_dice=batch_dice, ignore_label=ignore_label)
+    if ignore_label is None:
+        return F.cross_entropy(logits, target.long()) - dice
+    if not bool((target != ignore_label).any()):
+        return -dice
+    return F.cross_entropy(logits, target.long(), ignore_index=ignore_label) - dice
+
+
+def supervised_loss(
+    heads: Sequence[Tensor],
+    targets: Sequence[Tensor],
+    weights: Sequence[float],
+    *,
+    batch_dice: bool,
+    ignore_label: int | None = None,
+) -> Tensor:
+    """Weighted sum of `dice_cross_entropy` over the heads; heads without weight are skipped.
+
+    Parameters
+    ----------
+    heads, targets
+        Logits and labels of each head, full resolution first.
+    weights
+        One a head (see `deep_supervision_weights`).
+
+    Raises
+    ------
+    ValueError
+        Lengths that differ, or weights that are all zero.
+    """
+    if not len(heads) == len(targets) == len(weights):
+        raise ValueError(
+            f"{len(heads)} heads, {len(targets)} targets and {len(weights)} weights: "
+            "expected one of each a head."
+        )
+    losses = [
+        weight * dice_cross_entropy(h, t, batch_dice=batch_dice, ignore_label=ignore_label)
+        for h, t, weight in zip(heads, targets, weights, strict=True)
+        if weight != 0
+    ]
+    if not losses:
+        raise ValueError(
+            "No head has a weight, so nothing would be learnt: a network of two stages cannot be "
+            "trained with deep supervision. Use three stages or more, or turn it off."
+        )
+    return torch.stack(losses).sum()
+
+
+@dataclass(frozen=True)
+class OverlapCounts:
+    """Voxels a class got right, invented and missed; each a (class,) tensor. Counts add up."""
+
+    true_positive: Tensor
+    false_positive: Tensor
+    false_negative: Tensor
+
+    def __add__(self, other: OverlapCounts) -> OverlapCounts:
+        return OverlapCounts(
+            self.true_positive + other.true_positive,
+            self.false_positive + other.false_positive,
+            self.false_negative + other.false_negative,
+        )
+
+
+@torch.no_grad()
+def count_overlap(logits: Tensor, target: Tensor, ignore_label: int | None = None) -> OverlapCounts:
+    """Count the hard prediction against its target, all classes, background included.
+
+    Parameters are those of `soft_dice`.
+    """
+    n_classes = logits.shape[1]
+    predicted, truth = logits.argmax(1).flatten(), target.flatten().long()
+    if ignore_label is not None:
+        kept = truth != ignore_label
+        predicted, truth = predicted[kept], truth[kept]
+    table = torch.bincount(truth * n_classes + predicted, minlength=n_classes**2)
+    table = table.view(n_classes, n_classes).double()
+    hits = table.diagonal()
+    return OverlapCounts(hits, table.sum(0) - hits, table.sum(1) - hits)
+
+
+def pseudo_dice(counts: OverlapCounts) -> Tensor:
+    """Dice of each foreground class over all counted patches; NaN where it never occurs."""
+    hits = 2 * counts.true_positive
+    return (hits / (hits + counts.false_positive + counts.false_negative))[1:]
+
+
+def smooth_pseudo_dice(previous: float | None, current: float) -> float:
+    """Exponential average over epochs: nine tenths of the past, the first value as it is."""
+    return current if previous is None else 0.9 * previous + 0.1 * current
+
+
+def _sum_over_processes(sums: Tensor) -> Tensor:
+    """Sum over data-parallel processes, with gradient; the tensor itself where there is one."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return sums
+    from torch.distributed.nn.functional import all_reduce
+
+    summed: Tensor = all_reduce(sums)  # type: ignore[no-untyped-call]
+    return summed

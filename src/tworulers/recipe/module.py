@@ -1,0 +1,209 @@
+"""What happens in a training step and at the end of an epoch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from tworulers.recipe.augment import downsample_label
+from tworulers.recipe.data import Batch
+from tworulers.recipe.derived import deep_supervision_scales, deep_supervision_weights
+from tworulers.recipe.loss import (
+    OverlapCounts,
+    count_overlap,
+    pseudo_dice,
+    smooth_pseudo_dice,
+    supervised_loss,
+)
+from tworulers.recipe.plan import ConfigurationPlan
+from tworulers.recipe.resenc import build_network
+from tworulers.recipe.schedule import build_optimizer, learning_rate
+from tworulers.recipe.space_to_depth import start_from_background
+from tworulers.recipe.store import written_whole
+from tworulers.schema import Recipe, Trainer
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One point of the training curve; `epoch` counts from 0, `seconds` are the epoch's own."""
+
+    epoch: int
+    train_loss: float
+    val_loss: float
+    pseudo_dice: float
+    smoothed_pseudo_dice: float
+    learning_rate: float
+    seconds: float
+
+
+class SegmentationModule(pl.LightningModule):
+    """Trains the network of a plan by a recipe.
+
+    Parameters
+    ----------
+    plan, recipe, trainer
+        Network and batch, how it learns, and where.
+    n_channels, n_classes
+        Image channels; labels with background.
+    ignore_label
+        Value of voxels without annotation, if any.
+    best
+        Where the weights of the best smoothed pseudo-Dice are kept.
+    report
+        Told every finished epoch.
+    """
+
+    def __init__(
+        self,
+        plan: ConfigurationPlan,
+        recipe: Recipe,
+        trainer: Trainer,
+        n_channels: int,
+        n_classes: int,
+        ignore_label: int | None = None,
+        best: Path | None = None,
+        report: Callable[[EpochRecord], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self.plan, self.recipe, self.settings = plan, recipe, trainer
+        self.ignore_label, self.best, self.report = ignore_label, best, report
+        self.network = build_network(plan.architecture, n_channels, n_classes)
+        if recipe.cautious_start:
+            start_from_background(self.network, n_classes)
+        formats = {2: torch.channels_last, 3: torch.channels_last_3d}
+        self.memory_format = (
+            formats[plan.dimension] if trainer.channels_last else torch.contiguous_format
+        )
+        self.network.to(memory_format=self.memory_format)
+        if trainer.compile:
+            self.network.compile()
+        self.scales = deep_supervision_scales(plan.architecture)
+        weights = deep_supervision_weights(len(self.scales))
+        if not recipe.deep_supervision or sum(weights) == 0:
+            weights = (1.0, *(0.0 for _ in weights[1:]))
+        self.head_weights = weights
+        self.curve: list[EpochRecord] = []
+        self._losses: list[Tensor] = []
+        self._val_losses: list[Tensor] = []
+        self._counts: OverlapCounts | None = None
+        self._started = time.monotonic()
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """The recipe's optimiser; its rate is set before every step."""
+        return build_optimizer(self.network.parameters(), self.recipe)
+
+    def on_train_epoch_start(self) -> None:
+        """Start the epoch's clock."""
+        self._started = time.monotonic()
+        self._losses = []
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:  # noqa: ARG002
+        """Set the learning rate of this step."""
+        self._rate = learning_rate(self.recipe, self.current_epoch, batch_idx)
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = self._rate
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:  # noqa: ARG002
+        """The loss over all heads that have a weight."""
+        loss, _ = self._loss(batch)
+        self._losses.append(loss.detach())
+        return loss
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:  # noqa: ARG002
+        """Loss and voxel counts of a batch of plain patches."""
+        loss, logits = self._loss(batch)
+        self._val_losses.append(loss)
+        counts = count_overlap(logits, batch.labels, self.ignore_label)
+        self._counts = counts if self._counts is None else self._counts + counts
+
+    def on_train_epoch_end(self) -> None:
+        """Add the epoch to the curve and keep the weights if they are the best so far."""
+        current = self._pseudo_dice()
+        known = [r.smoothed_pseudo_dice for r in self.curve if isfinite(r.smoothed_pseudo_dice)]
+        previous = known[-1] if known else None
+        # An epoch whose patches show no structure says nothing, so the average stays.
+        smoothed = smooth_pseudo_dice(previous, current) if isfinite(current) else previous
+        record = EpochRecord(
+            epoch=self.current_epoch,
+            train_loss=self._mean(self._losses),
+            val_loss=self._mean(self._val_losses),
+            pseudo_dice=current,
+            smoothed_pseudo_dice=float("nan") if smoothed is None else smoothed,
+            learning_rate=self._rate,
+            seconds=time.monotonic() - self._started,
+        )
+        self.curve.append(record)
+        self._val_losses, self._counts = [], None
+        if not self.trainer.is_global_zero:
+            return
+        if self.best is not None and smoothed is not None and smoothed > max(known, default=-1.0):
+            save_weights(self.network, self.best, record)
+        if self.report is not None:
+            self.report(record)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep the curve, so that a resumed run has every epoch once."""
+        checkpoint["curve"] = [asdict(record) for record in self.curve]
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take the curve up again."""
+        self.curve = [EpochRecord(**record) for record in checkpoint["curve"]]
+
+    def _loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        images = batch.images.contiguous(memory_format=self.memory_format)
+        supervised = sum(weight > 0 for weight in self.head_weights) > 1
+        output = self.network(images, deep_supervision=supervised)
+        heads = output if supervised else [output]
+        n = len(heads)
+        targets = [
+            downsample_label(batch.labels, scale) if weight > 0 else batch.labels
+            for scale, weight in zip(self.scales[:n], self.head_weights, strict=False)
+        ]
+        loss = supervised_loss(
+            heads,
+            targets,
+            self.head_weights[:n],
+            batch_dice=self.plan.batch_dice,
+            ignore_label=self.ignore_label,
+        )
+        return loss, heads[0]
+
+    def _pseudo_dice(self) -> float:
+        if self._counts is None:
+            return float("nan")
+        counts = self._counts
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            summed = torch.stack(
+                [counts.true_positive, counts.false_positive, counts.false_negative]
+            )
+            torch.distributed.all_reduce(summed)
+            counts = OverlapCounts(*summed)
+        return float(pseudo_dice(counts).nanmean())
+
+    def _mean(self, losses: list[Tensor]) -> float:
+        if not losses:
+            return float("nan")
+        mean = torch.stack(losses).mean()
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            torch.distributed.all_reduce(mean)
+            mean /= torch.distributed.get_world_size()
+        return float(mean)
+
+
+def save_weights(network: nn.Module, path: Path, record: EpochRecord) -> None:
+    """Write the weights of a network and the epoch they come from, whole or not at all."""
+    content = {
+        "network_weights": {k: v.cpu() for k, v in network.state_dict().items()},
+        "epoch": record.epoch,
+        "smoothed_pseudo_dice": record.smoothed_pseudo_dice,
+    }
+    with written_whole(path) as temporary:
+        torch.save(content, temporary)

@@ -1,0 +1,164 @@
+"""Prepared exams on disk: memory-mapped arrays, written whole or not at all.
+
+An image is `<exam_id>.npy` with its geometry in `<exam_id>.npz`; a label likewise, with sampled
+locations and, for validation, the label on the exam's own grid. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tworulers.recipe.preprocess import FloatArray, Geometry, PreparedLabel
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class StoredExam:
+    """An exam whose arrays are opened when first asked for and then stay mapped."""
+
+    exam_id: str
+    images: Path
+    labels: Path
+
+    @cached_property
+    def image(self) -> Array:
+        """(C, z, y, x), memory-mapped."""
+        return open_image(self.images, self.exam_id)
+
+    @cached_property
+    def label(self) -> Array:
+        """(z, y, x) int8, memory-mapped."""
+        array: Array = np.load(self.labels / f"{self.exam_id}.npy", mmap_mode="r")
+        return array
+
+    @cached_property
+    def locations(self) -> Mapping[int, Array]:
+        """Sampled voxels of each structure."""
+        with np.load(self.labels / f"{self.exam_id}.npz") as stored:
+            return {int(k): stored[k] for k in stored.files if k.lstrip("-").isdigit()}
+
+    @property
+    def original(self) -> npt.NDArray[np.uint8]:
+        """The label on the exam's own grid."""
+        with np.load(self.labels / f"{self.exam_id}.npz") as stored:
+            array: npt.NDArray[np.uint8] = stored["original"]
+        return array
+
+
+def image_is_stored(folder: Path, exam_id: str) -> bool:
+    """Tell whether an exam's image is there whole; its geometry is written last."""
+    return (folder / f"{exam_id}.npz").is_file()
+
+
+def label_is_stored(folder: Path, exam_id: str) -> bool:
+    """Tell whether an exam's label is there whole; its locations are written last."""
+    return (folder / f"{exam_id}.npz").is_file()
+
+
+def store_image(
+    folder: Path, exam_id: str, image: FloatArray, geometry: Geometry, dtype: str
+) -> None:
+    """Write an exam's prepared image as `dtype` and its geometry."""
+    _save(folder / f"{exam_id}.npy", image.astype(dtype))
+    inside = np.zeros(0, np.uint8) if geometry.inside is None else np.packbits(geometry.inside)
+    _save_many(
+        folder / f"{exam_id}.npz",
+        {
+            "spacing": np.asarray(geometry.spacing),
+            "target": np.asarray(geometry.target),
+            "full_shape": np.asarray(geometry.full_shape),
+            "box": np.asarray(geometry.box),
+            "shape": np.asarray(geometry.shape),
+            "transpose_forward": np.asarray(geometry.transpose_forward),
+            "inside": inside,
+        },
+    )
+
+
+def open_image(folder: Path, exam_id: str) -> Array:
+    """Map an exam's prepared image (C, z, y, x)."""
+    path = folder / f"{exam_id}.npy"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: the exam is not preprocessed.")
+    array: Array = np.load(path, mmap_mode="r")
+    return array
+
+
+def load_geometry(folder: Path, exam_id: str) -> Geometry:
+    """Read how an exam's image was cut and resampled."""
+    path = folder / f"{exam_id}.npz"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: the exam is not preprocessed.")
+    with np.load(path) as stored:
+        box = tuple((int(low), int(high)) for low, high in stored["box"])
+        cropped = tuple(high - low for low, high in box)
+        packed, inside = stored["inside"], None
+        if packed.size:
+            voxels = int(np.prod(cropped))
+            inside = np.unpackbits(packed, count=voxels).astype(bool).reshape(cropped)
+        return Geometry(
+            spacing=tuple(float(s) for s in stored["spacing"]),
+            target=tuple(float(s) for s in stored["target"]),
+            full_shape=tuple(int(n) for n in stored["full_shape"]),
+            box=box,
+            shape=tuple(int(n) for n in stored["shape"]),
+            transpose_forward=tuple(int(a) for a in stored["transpose_forward"]),
+            inside=inside,
+        )
+
+
+def store_label(folder: Path, exam_id: str, prepared: PreparedLabel, original: Array) -> None:
+    """Write an exam's prepared label, its locations, and the label on its own grid."""
+    _save(folder / f"{exam_id}.npy", prepared.array)
+    small = max(prepared.array.shape) < np.iinfo(np.int16).max
+    locations = {
+        str(value): voxels.astype(np.int16 if small else np.int32)
+        for value, voxels in prepared.locations.items()
+    }
+    _save_many(folder / f"{exam_id}.npz", {**locations, "original": original.astype(np.uint8)})
+
+
+def store_probabilities(folder: Path, exam_id: str, probabilities: FloatArray) -> None:
+    """Write foreground probabilities (K, a0, a1, a2, background first) in steps of 1/255."""
+    steps = np.rint(probabilities[1:] * 255).astype(np.uint8)
+    _save_many(folder / f"{exam_id}.npz", {"foreground": steps})
+
+
+def load_probabilities(folder: Path, exam_id: str) -> FloatArray:
+    """Read probabilities (K, a0, a1, a2), background first, back from their steps."""
+    with np.load(folder / f"{exam_id}.npz") as stored:
+        foreground = stored["foreground"].astype(np.float32) / 255
+    background = np.clip(1 - foreground.sum(axis=0, keepdims=True), 0, 1)
+    return np.concatenate([background, foreground])
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a temporary file beside `path` that takes its name on success."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _save(path: Path, array: Array) -> None:
+    with written_whole(path) as temporary, temporary.open("wb") as stream:
+        np.save(stream, array, allow_pickle=False)
+
+
+def _save_many(path: Path, arrays: Mapping[str, Array]) -> None:
+    with written_whole(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)

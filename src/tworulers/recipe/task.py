@@ -1,0 +1,55 @@
+"""What a fold is trained from, as plain data that travels between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tworulers.schema import PlanOverrides, Recipe, Trainer
+
+FINAL, BEST, CURVE, CROSS_VALIDATION = "final.pt", "best.pt", "curve.parquet", "validation.parquet"
+PROBABILITIES = "probabilities"
+
+
+@dataclass(frozen=True)
+class FoldTask:
+    """Everything one fold is trained from: settings, exam ids and folders (as text).
+
+    `plans` and `dataset` are JSON files; `scratch` holds checkpoints until the fold is done and
+    `output` what is kept. `name` is what messages call the fold.
+    """
+
+    name: str
+    plans: str
+    dataset: str
+    configuration: str
+    recipe: Recipe
+    trainer: Trainer
+    train: tuple[str, ...]
+    val: tuple[str, ...]
+    images: str
+    labels: str
+    scratch: str
+    output: str
+    seed: int = 0
+
+
+def fold_is_done(task: FoldTask) -> bool:
+    """Tell whether a fold is finished; its cross-validation table is written last."""
+    return (Path(task.output) / CROSS_VALIDATION).is_file()
+
+
+def task_from_json(content: Mapping[str, Any]) -> FoldTask:
+    """Read a task back that was written with `dataclasses.asdict`."""
+    recipe = dict(content["recipe"])
+    overrides = PlanOverrides(**recipe.pop("plan"))
+    fields = {
+        **content,
+        "recipe": Recipe(**recipe, plan=overrides),
+        "trainer": Trainer(**content["trainer"]),
+        "train": tuple(content["train"]),
+        "val": tuple(content["val"]),
+    }
+    return FoldTask(**fields)

@@ -1,0 +1,230 @@
+"""One fold from prepared exams to final weights, its curve, and its validation exams predicted.
+
+`python -m tworulers.recipe.train <task.json>` trains one fold and writes a line of JSON an epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
+
+from tworulers.recipe.clean import dice_of
+from tworulers.recipe.data import FoldData
+from tworulers.recipe.module import EpochRecord, SegmentationModule, save_weights
+from tworulers.recipe.plan import DatasetFacts, Plans
+from tworulers.recipe.plan_json import facts_from_json, plans_from_json
+from tworulers.recipe.predict import ExamPredictor, PreparedImage
+from tworulers.recipe.store import (
+    StoredExam,
+    load_geometry,
+    store_probabilities,
+    written_whole,
+)
+from tworulers.recipe.task import (
+    BEST,
+    CROSS_VALIDATION,
+    CURVE,
+    FINAL,
+    PROBABILITIES,
+    FoldTask,
+    fold_is_done,
+    task_from_json,
+)
+
+Report = Callable[[EpochRecord], None]
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What a fold left in `output`: its curve, and the Dice of its validation exams.
+
+    `cross_validation` has the columns exam_id, structure (a label's name) and dice, NaN where
+    neither label nor prediction has the structure.
+    """
+
+    output: Path
+    curve: pd.DataFrame
+    cross_validation: pd.DataFrame
+
+
+def load_fold(task: FoldTask) -> FoldResult:
+    """Read what a finished fold left."""
+    output = Path(task.output)
+    return FoldResult(
+        output, pd.read_parquet(output / CURVE), pd.read_parquet(output / CROSS_VALIDATION)
+    )
+
+
+def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
+    """Train a fold, or go on with it from its last checkpoint, and predict its validation exams.
+
+    Parameters
+    ----------
+    task
+        What to train.
+    report
+        Told every finished epoch.
+
+    Raises
+    ------
+    ValueError
+        A fold without training or validation exams, or settings that make no network.
+    """
+    if fold_is_done(task):
+        return load_fold(task)
+    _check_task(task)
+    plans = plans_from_json(json.loads(Path(task.plans).read_text()))
+    facts = facts_from_json(json.loads(Path(task.dataset).read_text()))
+    torch.set_num_threads(task.trainer.threads)
+    torch.set_flush_denormal(True)
+    output, scratch = Path(task.output), Path(task.scratch)
+    module = _fit(task, plans, facts, report)
+    if not module.trainer.is_global_zero:
+        return FoldResult(output, pd.DataFrame(), pd.DataFrame())
+    save_weights(module.network, output / FINAL, module.curve[-1])
+    if (scratch / BEST).is_file():
+        (scratch / BEST).replace(output / BEST)
+    curve = pd.DataFrame([asdict(record) for record in module.curve])
+    _write_frame(curve, output / CURVE)
+    rows = predict_validation(task, plans, facts, module.network)
+    _write_frame(rows, output / CROSS_VALIDATION)
+    for checkpoint in scratch.glob("*.ckpt"):
+        checkpoint.unlink()
+    return FoldResult(output, curve, rows)
+
+
+def predict_validation(
+    task: FoldTask, plans: Plans, facts: DatasetFacts, network: torch.nn.Module
+) -> pd.DataFrame:
+    """Predict a fold's validation exams on their own grid: one row an exam and structure.
+
+    Where the recipe selects among configurations, their probabilities are kept beside the rows.
+    """
+    networks = {task.configuration: [network]}
+    predictor = ExamPredictor(plans, facts, networks, task.recipe, task.trainer)
+    images, labels = Path(task.images), Path(task.labels)
+    names = {value: name for name, value in facts.labels.items()}
+    exams = [StoredExam(exam_id, images, labels) for exam_id in task.val]
+    rows = []
+    prepared = (
+        PreparedImage(e.exam_id, {task.configuration: (e.image, load_geometry(images, e.exam_id))})
+        for e in exams
+    )
+    for exam, prediction in zip(exams, predictor.predict_exams(prepared), strict=True):
+        dices = dice_of(prediction.label_map, exam.original, facts.foreground)
+        rows += [
+            (exam.exam_id, names[value], float(dice))
+            for value, dice in zip(facts.foreground, dices, strict=True)
+        ]
+        if task.recipe.select:
+            folder = Path(task.output) / PROBABILITIES
+            store_probabilities(folder, exam.exam_id, prediction.probabilities)
+    return pd.DataFrame(rows, columns=["exam_id", "structure", "dice"])
+
+
+def _fit(
+    task: FoldTask, plans: Plans, facts: DatasetFacts, report: Report | None
+) -> SegmentationModule:
+    plan = plans.configuration(task.configuration)
+    scratch = Path(task.scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(task.seed)
+    module = SegmentationModule(
+        plan,
+        task.recipe,
+        task.trainer,
+        n_channels=len(facts.channel_names),
+        n_classes=facts.n_classes,
+        ignore_label=facts.ignore_label,
+        best=scratch / BEST,
+        report=report,
+    )
+    data = FoldData(
+        Path(task.images), Path(task.labels), task.train, task.val, plan, task.recipe,
+        task.trainer, task.seed,
+    )  # fmt: skip
+    # Without a monitor: one that follows a metric would not keep the newest epoch.
+    checkpoint = ModelCheckpoint(
+        dirpath=scratch,
+        filename="last",
+        every_n_epochs=task.trainer.checkpoint_every,
+        save_on_train_epoch_end=True,
+        enable_version_counter=False,
+    )
+    trainer = pl.Trainer(
+        accelerator=task.trainer.accelerator,
+        devices=task.trainer.devices,
+        strategy=task.trainer.strategy,
+        precision=task.trainer.precision,  # type: ignore[arg-type]
+        max_epochs=task.recipe.epochs,
+        gradient_clip_val=task.recipe.gradient_clip or None,
+        callbacks=[checkpoint],
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        benchmark=task.trainer.accelerator != "cpu",
+    )
+    last = scratch / "last.ckpt"
+    trainer.fit(module, data, ckpt_path=str(last) if last.is_file() else None, weights_only=True)
+    return module
+
+
+def _check_task(task: FoldTask) -> None:
+    for part, exams in (("training", task.train), ("validation", task.val)):
+        if not exams:
+            raise ValueError(
+                f"{task.name} has no {part} exams: the regime has too few exams of its provenance "
+                "for this many folds. Use fewer folds or another regime."
+            )
+    shared = sorted(set(task.train) & set(task.val))
+    if shared:
+        raise ValueError(
+            f"{task.name}: {len(shared)} exams are in training and validation, e.g. {shared[0]}."
+        )
+
+
+def _write_frame(frame: pd.DataFrame, path: Path) -> None:
+    with written_whole(path) as temporary:
+        frame.to_parquet(temporary, index=False)
+
+
+def _end_with_parent() -> None:
+    """End this process when whoever started it is gone: its end of our standard input closes."""
+
+    def wait() -> None:
+        sys.stdin.read()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main() -> None:
+    """Train the fold of a task file and write each epoch as one line of JSON."""
+    _end_with_parent()
+    for name in ("pytorch_lightning", "lightning.pytorch"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.simplefilter("ignore")
+    task = task_from_json(json.loads(Path(sys.argv[1]).read_text()))
+    try:
+        train_fold(task, lambda record: print(json.dumps(asdict(record)), flush=True))
+    except ValueError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

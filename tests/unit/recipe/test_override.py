@@ -1,0 +1,106 @@
+"""A recipe's overrides: what they change, what follows, and that the result is a plan."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tworulers.recipe.fingerprint import Fingerprint
+from tworulers.recipe.override import override_plan, override_plans
+from tworulers.recipe.plan import DatasetFacts, Plans
+from tworulers.recipe.plan_json import plans_from_json, plans_to_json
+from tworulers.recipe.planner import plan_dataset
+from tworulers.recipe.resenc import build_network
+from tworulers.schema import PlanOverrides
+
+
+@pytest.fixture(scope="module")
+def spine() -> Plans:
+    facts = DatasetFacts("Spine", ("MRI",), {"background": 0, "body": 1, "disc": 2}, 300)
+    spacing, shape = (4.0, 1.25, 1.25), (10, 120, 72)
+    return plan_dataset(Fingerprint((spacing,) * 3, (shape,) * 3, {}, 1.0), facts)
+
+
+TINY = PlanOverrides(
+    batch_size={"2d": 8, "3d_fullres": 2},
+    base_features=8,
+    blocks_per_stage=1,
+    stages=3,
+    space_to_depth=2,
+)
+
+
+def test_tiny_plan_folds_the_fine_axes_only(spine: Plans) -> None:
+    full = override_plans(spine, TINY).configurations["3d_fullres"]
+    assert full.architecture.space_to_depth == (1, 2, 2)
+    assert full.architecture.features_per_stage == (8, 16, 32)
+    assert full.architecture.n_blocks_per_stage == (1, 1, 1)
+    assert full.batch_size == 2
+    assert all(n % d == 0 for n, d in zip(full.patch_size, full.architecture.divisor, strict=True))
+
+
+def test_tiny_plans_are_plain_data(spine: Plans) -> None:
+    plans = override_plans(spine, TINY)
+    assert plans_from_json(json.loads(json.dumps(plans_to_json(plans)))) == plans
+
+
+def test_tiny_network_gives_logits_on_the_grid_of_the_image(spine: Plans) -> None:
+    for plan in override_plans(spine, TINY).configurations.values():
+        network = build_network(plan.architecture, 1, 3)
+        heads = network(torch.zeros(1, 1, *plan.patch_size), deep_supervision=True)
+        assert heads[0].shape == (1, 3, *plan.patch_size)
+        assert len(heads) == 2
+
+
+def test_nothing_overridden_is_the_same_plan(spine: Plans) -> None:
+    assert override_plans(spine, PlanOverrides()) == spine
+
+
+def test_patch_is_rounded_up_to_what_the_network_divides(spine: Plans) -> None:
+    plan = spine.configurations["3d_fullres"]
+    changed = override_plan(plan, {"patch_size": [10, 50, 33], "n_stages": 3})
+    assert changed.patch_size == (10, 52, 36)
+    assert changed.architecture.divisor == (2, 4, 4)
+
+
+def test_chosen_strides_bring_their_kernels(spine: Plans) -> None:
+    plan = spine.configurations["3d_fullres"]
+    strides = [[1, 1, 1], [1, 2, 2], [2, 2, 2]]
+    arch = override_plan(plan, {"strides": strides}).architecture
+    assert arch.strides == ((1, 1, 1), (1, 2, 2), (2, 2, 2))
+    assert arch.kernel_sizes == ((1, 3, 3), (3, 3, 3), (3, 3, 3))
+    assert arch.features_per_stage == (32, 64, 128)
+
+
+def test_spacing_rescales_the_median_image_and_renames_the_data(spine: Plans) -> None:
+    plan = spine.configurations["3d_fullres"]
+    changed = override_plan(plan, {"spacing": [4.0, 2.5, 2.5]})
+    assert changed.median_image_size_in_voxels == (10, 60, 36)
+    assert changed.data_identifier == "nnUNetPlans_3d_fullres_4x2.5x2.5"
+
+
+def test_spacing_of_a_recipe_follows_the_axes_of_the_images() -> None:
+    facts = DatasetFacts("Spine", ("MRI",), {"background": 0, "body": 1}, 9)
+    last = Fingerprint(((1.0, 1.0, 5.0),) * 3, ((90, 80, 12),) * 3, {}, 1.0)
+    plans = override_plans(plan_dataset(last, facts), PlanOverrides(spacing=[2.0, 1.5, 6.0]))
+    assert plans.configurations["3d_fullres"].spacing == (6.0, 2.0, 1.5)
+    assert plans.configurations["2d"].spacing == (2.0, 1.5)
+
+
+@pytest.mark.parametrize("name", ["2d", "3d_fullres"])
+def test_batch_alone_leaves_the_network_and_its_patch(spine: Plans, name: str) -> None:
+    plan = spine.configurations[name]
+    assert override_plan(plan, {"batch_size": 3}) == replace(plan, batch_size=3)
+
+
+def test_unknown_names_are_refused(spine: Plans) -> None:
+    with pytest.raises(ValueError, match=r"patchsize.*patch_size"):
+        override_plan(spine.configurations["2d"], {"patchsize": [8, 8]})
+    with pytest.raises(ValueError, match="3d_lowres, which the plans do not have"):
+        override_plans(spine, PlanOverrides(batch_size={"3d_lowres": 2}))
+
+
+def test_more_stages_than_the_patch_allows_are_refused(spine: Plans) -> None:
+    with pytest.raises(ValueError, match="n_stages is 9, but the strides make"):
+        override_plan(spine.configurations["2d"], {"n_stages": 9})

@@ -1,0 +1,163 @@
+"""A fold is learnt, goes on where it was killed with the same outcome, and says what went wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from recipe_toy import EXAMS, FACTS, RECIPE, make_plans, make_task
+
+from tworulers.recipe.module import EpochRecord
+from tworulers.recipe.parallel import FoldError, run_folds
+from tworulers.recipe.predict import load_network
+from tworulers.recipe.store import load_probabilities
+from tworulers.recipe.task import FoldTask, task_from_json
+from tworulers.recipe.train import train_fold
+
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+
+
+class Interrupted(Exception):
+    pass
+
+
+def weights(task: FoldTask) -> dict[str, torch.Tensor]:
+    content = torch.load(Path(task.output) / "final.pt", weights_only=True)
+    found: dict[str, torch.Tensor] = content["network_weights"]
+    return found
+
+
+def assert_same_outcome(first: FoldTask, second: FoldTask) -> None:
+    a, b = weights(first), weights(second)
+    assert a.keys() == b.keys()
+    for name in a:
+        torch.testing.assert_close(a[name], b[name], rtol=0, atol=0, msg=name)
+    curves = [pd.read_parquet(Path(t.output) / "curve.parquet") for t in (first, second)]
+    pd.testing.assert_frame_equal(*(c.drop(columns="seconds") for c in curves))
+
+
+@pytest.mark.parametrize("configuration", ["3d_fullres", "2d"])
+def test_interrupted_fold_ends_as_an_uninterrupted_one(tmp_path: Path, configuration: str) -> None:
+    whole = make_task(tmp_path, configuration, run="whole")
+    result = train_fold(whole)
+
+    def interrupt(record: EpochRecord) -> None:
+        if record.epoch == 2:
+            raise Interrupted
+
+    broken = make_task(tmp_path, configuration, run="broken")
+    with pytest.raises(Interrupted):
+        train_fold(broken, interrupt)
+    epochs: list[int] = []
+    train_fold(broken, lambda record: epochs.append(record.epoch))
+    assert epochs == [2, 3]
+    assert_same_outcome(whole, broken)
+    assert list(result.curve["epoch"]) == [0, 1, 2, 3]
+    assert list(result.cross_validation["exam_id"].unique()) == list(EXAMS[5:])
+    assert set(result.cross_validation["structure"]) == {"ball", "core"}
+    kept = load_probabilities(Path(whole.output) / "probabilities", EXAMS[5])
+    np.testing.assert_allclose(kept.sum(axis=0), 1, atol=0.01)
+    assert not list(Path(whole.scratch).glob("*.ckpt"))
+
+
+def test_workers_do_not_change_what_is_learnt(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, epochs=2)
+    alone = make_task(tmp_path, recipe=recipe, run="alone")
+    helped = make_task(tmp_path, recipe=recipe, run="helped")
+    helped = replace(helped, trainer=replace(helped.trainer, workers=2))
+    train_fold(alone)
+    train_fold(helped)
+    assert_same_outcome(alone, helped)
+
+
+def test_finished_fold_is_not_trained_again(tmp_path: Path) -> None:
+    task = make_task(tmp_path, recipe=replace(RECIPE, epochs=1))
+    first = train_fold(task)
+    called: list[EpochRecord] = []
+    again = train_fold(task, called.append)
+    assert called == []
+    pd.testing.assert_frame_equal(first.cross_validation, again.cross_validation)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"train": ()}, "toy 3d_fullres fold 0 has no training exams"),
+        ({"val": ()}, "has no validation exams"),
+        ({"val": (EXAMS[0], EXAMS[6])}, "1 exams are in training and validation, e.g. toy_00"),
+    ],
+)
+def test_unusable_folds_are_refused(tmp_path: Path, change: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        train_fold(replace(make_task(tmp_path), **change))
+
+
+def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
+    task = make_task(tmp_path, recipe=replace(RECIPE, epochs=1, iterations=1))
+    train_fold(task)
+    other = make_plans(replace(RECIPE, plan=replace(RECIPE.plan, base_features=8)))
+    with pytest.raises(ValueError, match="holds weights of another network"):
+        load_network(Path(task.output) / "final.pt", other.configuration("3d_fullres"), FACTS)
+
+
+def test_task_travels_as_plain_data(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    assert task_from_json(json.loads(json.dumps(asdict(task)))) == task
+
+
+@pytest.mark.slow
+def test_killed_process_is_resumed_with_the_same_outcome(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, epochs=6, iterations=20)
+    whole = make_task(tmp_path, recipe=recipe, run="whole")
+    train_fold(whole)
+    broken = make_task(tmp_path, recipe=recipe, run="broken")
+    file = tmp_path / "task.json"
+    file.write_text(json.dumps(asdict(broken)))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tworulers.recipe.train", str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("{") and json.loads(line)["epoch"] == 2:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (Path(broken.output) / "final.pt").exists()
+    run_folds([broken], parallel=1)
+    assert_same_outcome(whole, broken)
+
+
+@pytest.mark.slow
+def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
+    recipe = replace(
+        RECIPE, epochs=2, optimizer="sgd", momentum=0.9, learning_rate=0.02, augmentation="none"
+    )
+    one = make_task(tmp_path, recipe=recipe, run="one")
+    two = make_task(tmp_path, recipe=recipe, run="two")
+    two = replace(two, trainer=replace(two.trainer, devices=2, strategy="ddp"))
+    run_folds([one, two], parallel=2)
+    a, b = weights(one), weights(two)
+    for name in a:
+        torch.testing.assert_close(a[name], b[name], rtol=1e-3, atol=1e-4, msg=name)
+    curves = [pd.read_parquet(Path(t.output) / "curve.parquet") for t in (one, two)]
+    for column in ("train_loss", "val_loss", "pseudo_dice"):
+        np.testing.assert_allclose(curves[0][column], curves[1][column], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_failing_fold_is_named_with_its_error(tmp_path: Path) -> None:
+    good = make_task(tmp_path, run="good")
+    bad = replace(make_task(tmp_path, run="bad"), name="bad fold", train=())
+    with pytest.raises(FoldError, match="bad fold failed: bad fold has no training exams"):
+        run_folds([bad, good], parallel=2)
