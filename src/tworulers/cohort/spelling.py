@@ -1,0 +1,78 @@
+"""Which spellings of a column mean the same value, and which values mean that none was reported."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+NOT_REPORTED = frozenset(
+    {
+        "not reported",
+        "not available",
+        "not applicable",
+        "not recorded",
+        "unknown",
+        "unspecified",
+        "undisclosed",
+        "other/unknown",
+        "declined",
+        "prefer not to say",
+    }
+)
+"""Declared codes (folded) of people who gave no answer; they are values, not blanks."""
+
+_BLANK = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>", "-", "--", "?", "."})
+
+
+def fold_spelling(value: object) -> str:
+    """Return a spelling without case and without outer, doubled, or hyphens' blanks."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    text = re.sub(r"[\s_]+", " ", str(value)).strip().casefold()
+    return re.sub(r"\s*([-/])\s*", r"\1", text)
+
+
+def is_blank_text(folded: str) -> bool:
+    """Tell whether a folded spelling is a code for nothing (``n/a``, ``-``, ...)."""
+    return folded in _BLANK
+
+
+def is_blank(values: pd.Series) -> pd.Series:
+    """Tell which cells hold nothing, counting the usual codes for nothing (``N/A``, ``-``, ...)."""
+    return values.isna() | values.map(fold_spelling).isin(_BLANK)
+
+
+def is_unreported(values: pd.Series) -> pd.Series:
+    """Tell which cells are blank or hold a declared code for *not reported*."""
+    return is_blank(values) | values.map(fold_spelling).isin(NOT_REPORTED)
+
+
+def merge_spellings(values: pd.Series) -> tuple[pd.Series, pd.DataFrame]:
+    """Give near-duplicate spellings (``Siemens``, ``SIEMENS ``) the most frequent one of them.
+
+    Parameters
+    ----------
+    values : a text column; blanks stay missing.
+
+    Returns
+    -------
+    The merged column, and one row a spelling that changed: ``spelling``, ``merged_into``,
+    ``exams``. Among equally frequent spellings the first in code-point order with a lower-case
+    letter wins, so that row order does not matter."""
+    blank = is_blank(values)
+    text = values.where(~blank).map(
+        lambda value: re.sub(r"\s+", " ", str(value)).strip(), na_action="ignore"
+    )
+    counts = values[~blank].astype(str).value_counts()
+    chosen: dict[str, str] = {}
+    for key, group in text[~blank].groupby(text[~blank].map(fold_spelling)):
+        sizes = group.value_counts()
+        chosen[str(key)] = min(sizes.index, key=lambda name: (-sizes[name], name.isupper(), name))
+    merged = text.map(lambda value: chosen[fold_spelling(value)], na_action="ignore")
+    changes = [
+        {"spelling": spelling, "merged_into": chosen[fold_spelling(spelling)], "exams": int(count)}
+        for spelling, count in counts.items()
+        if spelling != chosen[fold_spelling(spelling)]
+    ]
+    frame = pd.DataFrame(changes, columns=["spelling", "merged_into", "exams"])
+    return merged, frame.sort_values("spelling", ignore_index=True)
