@@ -20,6 +20,12 @@ class Provenance(StrEnum):
     BIASED = "biased"
 
 
+def _read_provenance(word: str) -> Provenance:
+    if word not in list(Provenance):
+        raise ValueError(f"provenance {word!r} is unknown; it is one of {[str(known) for known in Provenance]}")
+    return Provenance(word)
+
+
 class Split(StrEnum):
     """Which part of the study an exam belongs to."""
 
@@ -109,6 +115,27 @@ class Phantom:
 
 
 @dataclass
+class Reading:
+    """How the files of a source are found and read, where its layout leaves a choice.
+
+    `table` is the manifest, or a table of people that is joined to the exams (relative to the data root unless
+    absolute); `columns` maps the cohort's column names to the table's. `experts` is a list of the exams, series or
+    files that experts drew. `patient` is a pattern whose group `patient` is the patient's part of an exam id.
+    `label_map` replaces stored label values. `missing` are further codes for no value. `trust_grid` takes labels voxel
+    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id.
+    """
+
+    table: str | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    experts: str | None = None
+    patient: str | None = None
+    label_map: dict[int, int] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    trust_grid: bool = False
+    exclude: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Dataset:
     """One data source: where it lies, what its structures are called, and which labels are the experts'.
 
@@ -124,6 +151,7 @@ class Dataset:
     channels: list[str] = field(default_factory=lambda: ["MRI"])
     gold_share: float | None = None
     truth: str | None = None
+    reading: Reading = field(default_factory=Reading)
     phantom: Phantom = field(default_factory=Phantom)
 
 
@@ -151,7 +179,11 @@ class Regime:
 
     name: str = UNSET
     title: str = ""
-    provenances: list[Provenance] = field(default_factory=list)
+    provenances: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Take provenances by their words alone; an unknown one is an error that lists them."""
+        self.provenances = [_read_provenance(word) for word in self.provenances]
 
 
 @dataclass
@@ -176,10 +208,14 @@ class Ruler:
     name: str = UNSET
     title: str = ""
     kind: str = UNSET
-    provenance: Provenance = Provenance.GOLD
+    provenance: str = Provenance.GOLD.value
     regime: str | None = None
     folder: str | None = None
     distortion: Distortion = field(default_factory=Distortion)
+
+    def __post_init__(self) -> None:
+        """Take the provenance by its word; an unknown one is an error that lists them."""
+        self.provenance = _read_provenance(self.provenance)
 
 
 @dataclass
@@ -260,7 +296,9 @@ class Audit:
     """The fairness battery: which scores form the family, what counts as success, and how sure one has to be.
 
     `hd95` names the definition that carries the plain name. `ndsc_reference` is `fraction`, `fraction_frozen`,
-    `volume` or `ratio`; `ndsc_fractions` gives frozen fractions by structure.
+    `volume` or `ratio`; `ndsc_fractions` gives frozen fractions by structure. `linear_terms` are groupings and numeric
+    columns of the cohort that enter the joint regression. `failure_quantile` is the share of worst exams that count as
+    failed where the threshold leaves a group too few failures to ask whether the model's confidence warned of them.
     """
 
     name: str = UNSET
@@ -281,26 +319,43 @@ class Audit:
     permutations: int = 10_000
     power_draws: int = 2_000
     min_group: int = 5
+    failure_quantile: float = 0.25
     covariance: str = "nonrobust"
     linear: bool = True
+    linear_terms: list[str] = field(default_factory=lambda: ["sex", "race_wb", "age"])
     seed: int = 0
+
+
+@dataclass
+class Measure:
+    """A score of a ready table that is none of the known metrics: how it is written, and which way is better."""
+
+    title: str = ""
+    higher_is_better: bool = True
+    unit: str = ""
 
 
 @dataclass
 class ScoreTable:
     """A ready score table made elsewhere: its columns, long or wide, and the codes for missing values.
 
-    `columns` maps `exam_id` and, in a wide table, `structure/metric` to the table's own names; a long table maps
-    `exam_id`, `structure`, `metric` and `value`. `cohort` is the table of exams joined on `exam_id`.
+    `columns` maps `exam_id` and, in a wide table, `structure/metric` to the table's own names (without such an entry
+    columns named `dice_disc` or `disc_dice` are understood); a long table maps `exam_id`, `structure`, `metric` and
+    `value`. A key made of two columns is written `subject+session`. `measures` declares metrics of the table's own.
+    `cohort` is the table of exams joined on `exam_id`; without one the score table's own columns describe the exams.
+    `filters` keep the rows whose column holds one of the values. `provenance` says who drew the reference the scores
+    were made with; it has to be given.
     """
 
     file: str | None = None
     layout: str = "wide"
     columns: dict[str, str] = field(default_factory=dict)
+    measures: dict[str, Measure] = field(default_factory=dict)
     cohort: str | None = None
     cohort_columns: dict[str, str] = field(default_factory=dict)
+    filters: dict[str, list[str]] = field(default_factory=dict)
     missing: list[str] = field(default_factory=lambda: ["", "NA", "N/A", "n/a", "nan", "NaN"])
-    provenance: Provenance = Provenance.GOLD
+    provenance: str = ""
 
 
 @dataclass
@@ -340,8 +395,85 @@ class Grid:
 
 
 @dataclass
+class RiskJoin:
+    """A second table joined to the table of risks: its file, the key in both, and its own filters.
+
+    `right_key` is the key's name there where it differs.
+    """
+
+    file: str = ""
+    key: str = ""
+    right_key: str | None = None
+    filters: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class RiskTable:
+    """A table of risk scores and outcomes made elsewhere: its columns, codes and groups.
+
+    `event` is the level of `outcome` that means the event; it is never guessed. `sentinels` are codes in the score
+    column that mean "not computed"; any other value outside `low` to `high` is a fault. `filters` keep the rows whose
+    column holds one of the values. `unit` is the key of a row, `cluster` the person behind several rows. `groups` maps
+    the name of a grouping to the column whose values are its groups; `groupings` makes groups from columns by levels,
+    bins, quantiles or crossing. `missing` are further codes for no value. `probability` says that the score is a
+    predicted probability, so that calibration can be judged. `simulate_patients` above 0 draws so many patients of each
+    published scenario in place of a table.
+    """
+
+    name: str = ""
+    title: str = ""
+    root: str | None = None
+    file: str = ""
+    joins: list[RiskJoin] = field(default_factory=list)
+    filters: dict[str, list[str]] = field(default_factory=dict)
+    score: str = ""
+    outcome: str = ""
+    event: str | None = None
+    non_event: list[str] = field(default_factory=list)
+    unit: str | None = None
+    cluster: str | None = None
+    groups: dict[str, str] = field(default_factory=dict)
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    sentinels: list[str] = field(default_factory=list)
+    low: float | None = None
+    high: float | None = None
+    missing: list[str] = field(default_factory=list)
+    probability: bool = False
+    simulate_patients: int = 0
+
+
+@dataclass
+class RiskUse:
+    """What a risk score is for, which decides what is reported, and how the AUC audit is run.
+
+    `name` is `risk_estimation`, `single_threshold`, `group_thresholds` or `ranking`. `threshold` is the one for all
+    groups, `sensitivity` the share of events that each group's own threshold reaches. `all_metrics` shows the metrics
+    that are not recommended too, each with the reason why not.
+    """
+
+    name: str = "risk_estimation"
+    all_metrics: bool = False
+    threshold: float | None = None
+    sensitivity: float = 0.9
+    bins: int = 10
+    level: float = 0.95
+    bootstrap_draws: int = 2_000
+    seed: int = 0
+
+
+@dataclass
+class Check:
+    """How thoroughly a source is checked before it is used: `headers` alone, or `full` with every voxel."""
+
+    depth: str = "full"
+
+
+@dataclass
 class Settings:
-    """One composed configuration: everything a stage is told. `processes` work on exams side by side."""
+    """One composed configuration: everything a stage is told. `processes` work on exams side by side.
+
+    `against` is a second ready table, of the same predictions by another ruler, that `scores` is compared with.
+    """
 
     dataset: Dataset = field(default_factory=Dataset)
     split: SplitSettings = field(default_factory=SplitSettings)
@@ -353,8 +485,12 @@ class Settings:
     trainer: Trainer = field(default_factory=Trainer)
     audit: Audit = field(default_factory=Audit)
     scores: ScoreTable = field(default_factory=ScoreTable)
+    against: ScoreTable = field(default_factory=ScoreTable)
     tracking: Tracking = field(default_factory=Tracking)
     paths: Paths = field(default_factory=Paths)
     grid: Grid = field(default_factory=Grid)
+    risk: RiskTable = field(default_factory=RiskTable)
+    use: RiskUse = field(default_factory=RiskUse)
+    check: Check = field(default_factory=Check)
     processes: int = 2
     seed: int = 0

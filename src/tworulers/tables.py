@@ -1,6 +1,6 @@
 """The tables that pass between stages; column names are spelled here and nowhere else."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 import pandera.pandas as pa
@@ -45,7 +45,7 @@ class Exclusions(pa.DataFrameModel):
 
 
 class Splits(pa.DataFrameModel):
-    """One row an exam and regime: its part of the study, its stratum and, in development, its validation fold."""
+    """One row an exam and regime: part of the study, stratum, validation fold, and why it was dropped if it was."""
 
     regime: Series[str]
     exam_id: Series[str]
@@ -54,6 +54,7 @@ class Splits(pa.DataFrameModel):
     stratum: Series[str]
     split: Series[str] = pa.Field(isin=list(Split))
     fold: Series[pd.Int64Dtype] = pa.Field(nullable=True)
+    reason: Series[str] | None = pa.Field(nullable=True)
 
     class Config:
         """Types are coerced."""
@@ -80,20 +81,47 @@ class Scores(pa.DataFrameModel):
 
 
 class Tests(pa.DataFrameModel):
-    """One row a test of the family: a grouping, a structure and a metric."""
+    """One row a test: a grouping, a structure and a metric; `family` says which tests are corrected together.
+
+    `effect` is positive where the first of two groups scores lower (rank_biserial) and says nothing of direction for
+    more groups; `best_group` and `worst_group` say it in words. Gaps are largest minus smallest group location.
+    """
 
     grouping: Series[str]
     structure: Series[str]
     metric: Series[str]
+    family: Series[str]
+    ruler: Series[str]
+    provenance: Series[str]
     test: Series[str]
+    method: Series[str]
+    groups: Series[str]
     statistic: Series[float] = pa.Field(nullable=True)
-    p: Series[float] = pa.Field(nullable=True)
-    p_fdr: Series[float] = pa.Field(nullable=True)
+    p: Series[float] = pa.Field(nullable=True, ge=0, le=1)
+    p_fdr: Series[float] = pa.Field(nullable=True, ge=0, le=1)
+    significant: Series[bool]
     effect: Series[float] = pa.Field(nullable=True)
     effect_name: Series[str]
+    effect_textbook: Series[float] = pa.Field(nullable=True)
+    effect_textbook_name: Series[str]
     n: Series[int]
+    n_undefined: Series[int]
+    n_infinite: Series[int]
     best_group: Series[str] = pa.Field(nullable=True)
     worst_group: Series[str] = pa.Field(nullable=True)
+    median_gap: Series[float] = pa.Field(nullable=True)
+    median_gap_low: Series[float] = pa.Field(nullable=True)
+    median_gap_high: Series[float] = pa.Field(nullable=True)
+    mean_gap: Series[float] = pa.Field(nullable=True)
+    mean_gap_low: Series[float] = pa.Field(nullable=True)
+    mean_gap_high: Series[float] = pa.Field(nullable=True)
+    p_permutation: Series[float] = pa.Field(nullable=True)
+    p_permutation_fdr: Series[float] = pa.Field(nullable=True)
+    spread_f: Series[float] = pa.Field(nullable=True)
+    spread_p: Series[float] = pa.Field(nullable=True)
+    unequal_spread: Series[bool]
+    small_groups: Series[str]
+    not_assessed: Series[str]
     undefined_because: Series[str] = pa.Field(nullable=True)
 
     class Config:
@@ -103,12 +131,17 @@ class Tests(pa.DataFrameModel):
 
 
 class Groups(pa.DataFrameModel):
-    """One row a group of a grouping, structure and metric: how many, where, and how spread."""
+    """One row a group of a grouping, structure and metric: how many, where, and how spread.
+
+    `status` is `tested`, `small` (tested but below the least size for a verdict), `not tested` (one exam), `empty`, or
+    `left out` (the exams that are in no group, in one row after the groups).
+    """
 
     grouping: Series[str]
     group: Series[str]
     structure: Series[str]
     metric: Series[str]
+    status: Series[str]
     n: Series[int]
     n_undefined: Series[int]
     n_infinite: Series[int]
@@ -127,18 +160,24 @@ class Groups(pa.DataFrameModel):
 
 
 class Rates(pa.DataFrameModel):
-    """One row a group and threshold: successes of n, with Wilson's interval."""
+    """One row a group and threshold: successes of n, with Wilson's and the exact (Clopper-Pearson) interval.
+
+    `primary` marks the threshold that defines success; the others are the sweep.
+    """
 
     grouping: Series[str]
     group: Series[str]
     structure: Series[str]
     metric: Series[str]
     threshold: Series[float]
+    primary: Series[bool]
     n: Series[int]
     successes: Series[int]
     rate: Series[float] = pa.Field(nullable=True)
     wilson_low: Series[float] = pa.Field(nullable=True)
     wilson_high: Series[float] = pa.Field(nullable=True)
+    exact_low: Series[float] = pa.Field(nullable=True)
+    exact_high: Series[float] = pa.Field(nullable=True)
 
     class Config:
         """Types are coerced."""
@@ -147,16 +186,53 @@ class Rates(pa.DataFrameModel):
 
 
 class Disparities(pa.DataFrameModel):
-    """One row a grouping, structure, metric and threshold: DPD and DIR, with what makes them uninformative."""
+    """One row a grouping, structure, metric and threshold: DPD and DIR, with what makes them uninformative.
+
+    Intervals, at the primary threshold only: `dir` is BCa over the whole set (`dir_method` says where BCa is
+    undefined), `dir_exact` the enumerated one with group sizes fixed, each with its percentile interval. `counts`
+    gives successes/n in the order of `groups`; `lowest_exact_bound` is the smallest lower Clopper-Pearson bound of a
+    rate. `dpd_eligible` and `dir_eligible` leave out the groups in `not_assessed`.
+    """
 
     grouping: Series[str]
     structure: Series[str]
     metric: Series[str]
+    family: Series[str]
+    ruler: Series[str]
+    provenance: Series[str]
     threshold: Series[float]
+    primary: Series[bool]
+    groups: Series[str]
+    counts: Series[str]
+    n: Series[int]
     dpd: Series[float] = pa.Field(nullable=True)
     dir: Series[float] = pa.Field(nullable=True)
     saturated: Series[bool]
     below_four_fifths: Series[bool]
+    best_group: Series[str] = pa.Field(nullable=True)
+    worst_group: Series[str] = pa.Field(nullable=True)
+    dpd_eligible: Series[float] = pa.Field(nullable=True)
+    dir_eligible: Series[float] = pa.Field(nullable=True)
+    not_assessed: Series[str]
+    lowest_exact_bound: Series[float] = pa.Field(nullable=True)
+    dir_low: Series[float] = pa.Field(nullable=True)
+    dir_high: Series[float] = pa.Field(nullable=True)
+    dir_method: Series[str] = pa.Field(nullable=True)
+    dir_percentile_low: Series[float] = pa.Field(nullable=True)
+    dir_percentile_high: Series[float] = pa.Field(nullable=True)
+    dir_exact_low: Series[float] = pa.Field(nullable=True)
+    dir_exact_high: Series[float] = pa.Field(nullable=True)
+    dir_exact_percentile_low: Series[float] = pa.Field(nullable=True)
+    dir_exact_percentile_high: Series[float] = pa.Field(nullable=True)
+    dpd_low: Series[float] = pa.Field(nullable=True)
+    dpd_high: Series[float] = pa.Field(nullable=True)
+    dpd_percentile_low: Series[float] = pa.Field(nullable=True)
+    dpd_percentile_high: Series[float] = pa.Field(nullable=True)
+    degenerate: Series[bool]
+    interval_draws: Series[int]
+    interval_note: Series[str] = pa.Field(nullable=True)
+    p_dir: Series[float] = pa.Field(nullable=True)
+    p_dpd: Series[float] = pa.Field(nullable=True)
     undefined_because: Series[str] = pa.Field(nullable=True)
 
     class Config:
@@ -197,7 +273,14 @@ def check_table(frame: pd.DataFrame, model: type[pa.DataFrameModel], name: str) 
             found = ", ".join(map(repr, rows["failure_case"].head(5)))
             more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
             lines.append(f"  column {column!r}: expected {check}, found {found}{more}")
-        raise TableError(f"{name} is not a {model.__name__.lower()} table:\n" + "\n".join(lines)) from None
+        raise TableError(
+            f"{name} is not a {model.__name__.lower()} table:\n" + "\n".join(lines)
+        ) from None
+
+
+def list_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Give a frame's rows as dictionaries by column name, in order."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def format_axes(values: tuple[float, ...] | list[float]) -> str:

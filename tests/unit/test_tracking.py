@@ -30,12 +30,19 @@ def test_no_metric_is_lost_to_another(names: list[str]) -> None:
 
 
 def test_group_names_become_words() -> None:
-    assert [slug(name) for name in ("<40", "40-60", "60+", ">= median")] == ["lt40", "40-60", "60plus", "ge_median"]
+    assert [slug(name) for name in ("<40", "40-60", "60+", ">= median")] == [
+        "lt40",
+        "40-60",
+        "60plus",
+        "ge_median",
+    ]
 
 
 def record(ruler: str, **more: Any) -> RunRecord:
     tags = {"dataset": "toy", "regime": "mix", "ruler": ruler, "attributes": "paper"}
-    return RunRecord("audit", f"audit · mix by {ruler}", "What it is.", tags, sibling_tag="ruler", **more)
+    return RunRecord(
+        "audit", f"audit · mix by {ruler}", "What it is.", tags, sibling_tag="ruler", **more
+    )
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +62,16 @@ def result(store: Path, ruler: str, made: RunRecord) -> Path:
 
 
 def test_a_result_is_published_once_whole_and_linked_to_the_other_ruler(store: Path) -> None:
-    metrics = {"dice/macro/age_3bin/p": 0.03, "hd95/macro/mean": float("inf"), **{n: 1.0 for n in AWKWARD}}
-    gold = result(store, "gold", record("gold", params={"alpha": 0.05}, metrics=metrics, series={"loss": [2.0, 1.0]}))
+    metrics = {
+        "dice/macro/age_3bin/p": 0.03,
+        "hd95/macro/mean": float("inf"),
+        **dict.fromkeys(AWKWARD, 1.0),
+    }
+    gold = result(
+        store,
+        "gold",
+        record("gold", params={"alpha": 0.05}, metrics=metrics, series={"loss": [2.0, 1.0]}),
+    )
     silver = result(store, "silver", record("silver", metrics={"dice/macro/age_3bin/p": 0.003}))
     ids = [publish(folder, store, SETTINGS) for folder in (gold, silver)]
     assert publish(gold, store, SETTINGS) == ids[0]

@@ -1,0 +1,127 @@
+"""Who was audited, who was not, and how each family and grouping of tests came out."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tworulers.schema import Attributes, Audit
+from tworulers.stats.battery import EXTRA, TOO_FEW, Question
+from tworulers.stats.groups import FloatArray, Row, describe, summarise_groups
+from tworulers.tables import list_rows
+
+LEFT_OUT = "in no group"
+"""Name of the row that counts the exams a grouping leaves out."""
+
+
+def describe_groups(
+    question: Question, values: FloatArray, left_out: NDArray[np.bool_], settings: Audit
+) -> list[Row]:
+    """Summarise each group's scores, then in one row those of the exams that are in no group.
+
+    Parameters
+    ----------
+    question : the score in its grouping.
+    values : score of all exams, shape (n,).
+    left_out : whether an exam is in no group, shape (n,).
+    settings : for the least size of a verdict.
+    """
+    rows = []
+    for row in summarise_groups(question.sample):
+        n = row["n"]
+        status = "small" if n < settings.min_group else "tested"
+        status = "empty" if n == 0 else "not tested" if n < TOO_FEW else status
+        rows.append(question.key | {"status": status} | row)
+    if left_out.any():
+        left = values[left_out]
+        row = {"group": LEFT_OUT, "status": "left out", "n_undefined": int(np.isnan(left).sum())}
+        rows.append(question.key | row | describe(left[~np.isnan(left)]))
+    return rows
+
+
+def list_scores(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """List the (structure, metric) columns of a table of scores."""
+    names = (table.columns.get_level_values(level).astype(str) for level in (0, 1))
+    return list(zip(*names, strict=True))
+
+
+def describe_overall(table: pd.DataFrame) -> pd.DataFrame:
+    """Describe every score over all exams, in a group or not.
+
+    Parameters
+    ----------
+    table : one row an exam, columns (structure, metric); NaN is undefined.
+    """
+    rows = []
+    for structure, metric in list_scores(table):
+        values = table[structure, metric].to_numpy(dtype=float)
+        known = values[~np.isnan(values)]
+        count = {"n_exams": len(values), "n_undefined": len(values) - len(known)}
+        rows.append({"structure": structure, "metric": metric} | count | describe(known))
+    return pd.DataFrame(rows)
+
+
+def summarise_families(tests: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Count tests configured, computed and significant, and name the missing with reasons."""
+    rows = []
+    for family, part in tests.groupby("family", sort=False):
+        missing = part[part["p"].isna()]
+        names = [
+            f"{row['grouping']}/{row['structure']}/{row['metric']}: {row['undefined_because']}"
+            for row in list_rows(missing)
+        ]
+        rows.append(
+            {
+                "family": family,
+                "configured": len(part),
+                "size": len(part) - len(missing),
+                "alpha": alpha,
+                "significant": int(part["significant"].sum()),
+                "smallest_p": part["p"].min(),
+                "smallest_p_fdr": part["p_fdr"].min(),
+                "missing": "; ".join(names),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def summarise_groupings(
+    groups: pd.DataFrame, tests: pd.DataFrame, settings: Audit, attributes: Attributes
+) -> pd.DataFrame:
+    """Say for each grouping who is in it, who is not, and what the tests of its family found."""
+    rows = []
+    for name in map(str, groups):
+        sizes = groups[name].value_counts(sort=False)
+        part = tests[tests["grouping"] == name]
+        stated = part[part["family"] != EXTRA]
+        part = stated if len(stated) else part
+        grouping = attributes.groupings.get(name)
+        first = list_rows(part.nsmallest(1, "p_fdr"))
+        best = first[0] if first else {"structure": None, "metric": None}
+        rows.append(
+            {
+                "grouping": name,
+                "title": (grouping.title if grouping is not None else "") or name,
+                "family": part["family"].iloc[0],
+                "groups": _list_sizes(sizes, " / "),
+                "n": int(groups[name].notna().sum()),
+                "n_left_out": int(groups[name].isna().sum()),
+                "small_groups": _list_sizes(
+                    sizes[(sizes >= TOO_FEW) & (sizes < settings.min_group)]
+                ),
+                "not_assessed": _list_sizes(sizes[sizes < TOO_FEW]),
+                "n_large_groups": int((sizes >= settings.min_group).sum()),
+                "tests": len(part),
+                "tests_computed": int(part["p"].notna().sum()),
+                "significant": int(part["significant"].sum()),
+                "significant_raw": int((part["p"] < settings.alpha).sum()),
+                "smallest_p": part["p"].min(),
+                "smallest_p_fdr": part["p_fdr"].min(),
+                "smallest_p_fdr_structure": best["structure"],
+                "smallest_p_fdr_metric": best["metric"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _list_sizes(sizes: pd.Series, separator: str = ", ") -> str:
+    return separator.join(f"{group} (n {size})" for group, size in sizes.items())

@@ -1,0 +1,93 @@
+"""An audit in numbers that strict JSON and a metric store can hold."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from tworulers.audit import AuditResult
+from tworulers.tables import list_rows
+
+NOT_FINITE = "not finite"
+
+OF_TEST = ("p", "p_fdr", "p_permutation", "effect", "median_gap")
+OF_DISPARITY = ("dpd", "dir")
+OF_SCORE = ("mean", "sd", "median")
+
+
+def summarise(result: AuditResult) -> dict[str, Any]:
+    """Reduce an audit to plain numbers, with what they are about.
+
+    Returns
+    -------
+    A dictionary without NaN or infinity: whose predictions, what judged them and its `provenance`,
+    sizes, thresholds, `families`, `groupings`, and `metrics` named `dice/macro/age_3bin/p_fdr`
+    (`dice/macro/mean` over all exams). A number that is undefined or infinite is None, and
+    `undefined` says why under the same name.
+    """
+    metrics: dict[str, float | None] = {}
+    undefined: dict[str, str] = {}
+
+    def put(name: str, value: float, reason: object) -> None:
+        if math.isfinite(value):
+            metrics[name] = float(value)
+        else:
+            metrics[name] = None
+            undefined[name] = reason if isinstance(reason, str) and reason else NOT_FINITE
+
+    for row in list_rows(result.overall):
+        stem = f"{row['metric']}/{_slug(row['structure'])}"
+        reason = f"{row['n_undefined']} of {row['n_exams']} undefined, {row['n_infinite']} infinite"
+        for name in OF_SCORE:
+            put(f"{stem}/{name}", row[name], reason)
+    tables = (
+        (result.tests, OF_TEST),
+        (result.disparities[result.disparities["primary"].astype(bool)], OF_DISPARITY),
+    )
+    for table, names in tables:
+        for row in list_rows(table):
+            stem = f"{row['metric']}/{_slug(row['structure'])}/{row['grouping']}"
+            for name in names:
+                put(f"{stem}/{name}", row[name], row["undefined_because"])
+    return {
+        "regime": result.regime,
+        "ruler": result.ruler,
+        "provenance": result.provenance,
+        "attributes": result.attributes,
+        "audit": result.settings.name,
+        "n_exams": result.n_exams,
+        "n_patients": result.n_patients,
+        "resampling_unit": result.resampling_unit,
+        "alpha": result.settings.alpha,
+        "thresholds": dict(result.settings.thresholds),
+        "bootstrap_draws": result.settings.bootstrap_draws,
+        "permutations": result.settings.permutations,
+        "seed": result.settings.seed,
+        "families": _plain(result.families),
+        "groupings": _plain(result.groupings),
+        "linear": _plain(result.linear),
+        "metrics": metrics,
+        "undefined": undefined,
+    }
+
+
+def _slug(structure: str) -> str:
+    """A structure's name within a metric's: slashes part sections, so C2/C3 becomes C2-C3."""
+    return structure.replace("/", "-")
+
+
+def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values; a number that is not finite is None, the row says why."""
+    rows = []
+    for record in list_rows(frame):
+        row: dict[str, Any] = {}
+        for name, value in record.items():
+            if hasattr(value, "item"):
+                value = value.item()
+            if isinstance(value, float) and not math.isfinite(value):
+                value = None
+            row[str(name)] = value
+        if None in row.values() and "undefined_because" not in row:
+            row["undefined_because"] = "a test could not be computed"
+        rows.append(row)
+    return rows
