@@ -102,6 +102,7 @@ def audit_scores(
     ----------
     scores : a scores table of one regime and one ruler.
     groups : indexed by exam_id, one ordered categorical column a grouping; missing is in no group.
+        Without any grouping the scores are described and nothing is tested.
     patients : patient_id, indexed by exam_id.
     settings : the battery.
     attributes : names, titles and kinds of the groupings, and the resampling unit.
@@ -202,8 +203,6 @@ def _check_inputs(
             faults.append(f"{name}: exams named more than once: {_some(index[index.duplicated()])}")
         if len(missing := sorted(set(scores["exam_id"]) - set(index))) > 0:
             faults.append(f"{name}: scored exams that are not there: {_some(missing)}")
-    if groups.columns.empty:
-        faults.append(f"attribute set {attributes.name}: no grouping")
     if attributes.resampling_unit not in ("exam", "patient"):
         faults.append(
             f"resampling_unit is {attributes.resampling_unit!r}, expected 'exam' or 'patient'"
@@ -276,6 +275,8 @@ def _thresholds(
 
 def _correct(tests: pd.DataFrame, settings: Audit) -> pd.DataFrame:
     """Adjust p within families, raw and permuted."""
+    if tests.empty:
+        return tests.reindex(columns=list(Tests.to_schema().columns))
     for raw, adjusted in (("p", "p_fdr"), ("p_permutation", "p_permutation_fdr")):
         tests[adjusted] = np.nan
         for _, rows in tests.groupby("family", sort=False):

@@ -43,7 +43,7 @@ from tworulers.stats.resample import named_stream
 class Audited:
     """One side of a comparison: its long scores, the tests and disparities of its audit, metrics.
 
-    Only scores that were tested are compared.
+    Only scores that were tested are compared; where nothing was tested, all scores are.
     """
 
     scores: pd.DataFrame
@@ -132,7 +132,7 @@ def compare_rulers(
     }
     inflation = tabulate_inflation(pairs)
     closeness = tabulate_closeness(pairs, ruler_against_expert, shared_error)
-    status = _overall_status(closeness)
+    status = overall_status(closeness)
     flips = tabulate_flips(base.tests, other.tests, settings.alpha)
     by_test = flips.set_index(TEST)
     spreads, decompositions, verdicts = [], [], []
@@ -158,7 +158,8 @@ def compare_rulers(
         row = asdict(judgement) | found.tabulate_figures() | order_groups(grouped)
         verdicts.append(_conclude(key | test | counts | row, grouped, status, settings))
     four_fifths = tabulate_four_fifths(base.disparities, other.disparities)
-    table = pd.DataFrame(verdicts)
+    nothing = flips.assign(verdict="", reversal=False, sentence="", undefined_because=None)
+    table = pd.DataFrame(verdicts) if verdicts else nothing
     summary: dict[str, Any] = {"regime": base.name("regime"), **names, "status": status}
     summary |= summarise_flips(flips, four_fifths) | {"verdicts": count_by_family(table, "verdict")}
     summary["reversals"] = count_by_family(table[table["reversal"].eq(True)], "family")
@@ -287,6 +288,7 @@ def tabulate_inflation(pairs: list[Pair]) -> pd.DataFrame:
         [
             _identify(pair)
             | _count_missing(pair)
+            | _spread_over_exams(pair)
             | asdict(measure_inflation(pair.base, pair.other, perfect=_perfect(pair.metric)))
             for pair in pairs
         ]
@@ -311,7 +313,8 @@ def tabulate_closeness(
 
 
 def _pair(base: Audited, other: Audited) -> list[Pair]:
-    tested = base.tests[SCORE].drop_duplicates()
+    known = base.scores[base.scores["metric"].isin(list(base.metrics))]
+    tested = (base.tests if len(base.tests) else known)[SCORE].drop_duplicates()
     left, right = (audited.scores.merge(tested, on=SCORE) for audited in (base, other))
     return pair_scores(left, right, base.metrics)
 
@@ -333,6 +336,11 @@ def _walk(
 
 def _identify(pair: Pair) -> Row:
     return {"structure": pair.structure, "metric": pair.metric.name}
+
+
+def _spread_over_exams(pair: Pair) -> Row:
+    sides = {"sd_base": pair.base, "sd_other": pair.other}
+    return {n: float(x.std(ddof=1)) if len(x) > 1 else np.nan for n, x in sides.items()}
 
 
 def _count_missing(pair: Pair) -> Row:
@@ -374,7 +382,7 @@ def _pick(table: pd.DataFrame | None, pair: Pair) -> NDArray[np.float64] | None:
     return rows["value"].to_numpy(dtype=np.float64) if len(rows) else None
 
 
-def _overall_status(closeness: pd.DataFrame) -> str:
+def overall_status(closeness: pd.DataFrame) -> str:
     """Judge the ruler by the macro score, or by its closest structure where there is none."""
     status = closeness.set_index("structure")["status"]
     if MACRO in status.index:

@@ -122,7 +122,8 @@ class Reading:
     absolute); `columns` maps the cohort's column names to the table's. `experts` is a list of the exams, series or
     files that experts drew. `patient` is a pattern whose group `patient` is the patient's part of an exam id.
     `label_map` replaces stored label values. `missing` are further codes for no value. `trust_grid` takes labels voxel
-    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id.
+    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id. `pseudonym_key` is a file whose
+    bytes key the hash that replaces ids of exams and patients; it has to lie outside the results.
     """
 
     table: str | None = None
@@ -133,6 +134,7 @@ class Reading:
     missing: list[str] = field(default_factory=list)
     trust_grid: bool = False
     exclude: list[str] = field(default_factory=list)
+    pseudonym_key: str | None = None
 
 
 @dataclass
@@ -359,13 +361,58 @@ class ScoreTable:
 
 
 @dataclass
+class Reference:
+    """A folder of label maps that judge predictions: who drew them, and what their stored values stand for."""
+
+    folder: str = UNSET
+    provenance: str = UNSET
+    title: str = ""
+    label_map: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class Predictions:
+    """Predictions made elsewhere, and what they are judged by: folders of label maps that names pair, and who they are of.
+
+    `structures` are the values of the structures, the dataset's where none are given. A `label_map` says which stored
+    values stand for a structure (or `background`): `{vb: ["1-7"], disc: ["8"], background: ["*"]}`, where `*` is every
+    value not named; without one the stored values are the structures' own. `cohort` is the table of exams,
+    `cohort_columns` maps the cohort's column names to the table's, `missing` are codes for no value. Exams without a
+    prediction are refused unless `incomplete` is true.
+    """
+
+    name: str = ""
+    title: str = ""
+    folder: str | None = None
+    references: dict[str, Reference] = field(default_factory=dict)
+    structures: dict[str, int] = field(default_factory=dict)
+    label_map: dict[str, list[str]] = field(default_factory=dict)
+    cohort: str | None = None
+    cohort_columns: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=lambda: ["", "NA", "N/A", "n/a", "nan", "NaN"])
+    incomplete: bool = False
+
+
+@dataclass
 class Tracking:
-    """Where results are shown: `local` (SQLite below `mlruns/`), `server`, or `off`."""
+    """Where results are shown: `local` (SQLite below `mlruns/`), `server`, or `off`.
+
+    Tables with a row a person stay on this machine unless `row_level` is true; scores by exam say nothing of people.
+    """
 
     name: str = UNSET
     enabled: bool = True
     uri: str | None = None
     experiment: str = UNSET
+    row_level: bool = False
+
+
+@dataclass
+class Report:
+    """What the page may show: in one that is `shared`, groups of fewer than `suppress_below` exams are not described."""
+
+    shared: bool = False
+    suppress_below: int = 5
 
 
 @dataclass
@@ -486,6 +533,8 @@ class Settings:
     audit: Audit = field(default_factory=Audit)
     scores: ScoreTable = field(default_factory=ScoreTable)
     against: ScoreTable = field(default_factory=ScoreTable)
+    predictions: Predictions = field(default_factory=Predictions)
+    report: Report = field(default_factory=Report)
     tracking: Tracking = field(default_factory=Tracking)
     paths: Paths = field(default_factory=Paths)
     grid: Grid = field(default_factory=Grid)

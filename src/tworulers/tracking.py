@@ -17,7 +17,16 @@ from tworulers.schema import Tracking
 RECORD = "run.json"
 """The file in a result folder that says what MLflow shows of it."""
 
-GROUP_SIGNS = {"<=": "le", ">=": "ge", "<": "lt", ">": "gt", "+": "plus", "%": "pct", "&": "and", "/": "_or_"}
+GROUP_SIGNS = {
+    "<=": "le",
+    ">=": "ge",
+    "<": "lt",
+    ">": "gt",
+    "+": "plus",
+    "%": "pct",
+    "&": "and",
+    "/": "_or_",
+}
 ALLOWED = re.compile(r"[^\w\-. :/]", re.UNICODE)
 
 
@@ -53,14 +62,16 @@ def name_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     Names are `metric/structure/grouping/quantity`. A name of more than 250 characters is cut and hashed.
     """
     names = list(metrics)
-    plain = {name: "/".join(slug(part) for part in name.split("/") if part) or "_" for name in names}
+    plain = {
+        name: "/".join(slug(part) for part in name.split("/") if part) or "_" for name in names
+    }
     taken: dict[str, list[str]] = {}
     for name in names:
         taken.setdefault(plain[name].casefold(), []).append(name)
     named = {}
     for name in names:
         short = plain[name]
-        if len(taken[short.casefold()]) > 1 and short != name or len(short) > 250:
+        if (len(taken[short.casefold()]) > 1 and short != name) or len(short) > 250:
             short = f"{short[:240]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         named[short] = metrics[name]
     return named
@@ -80,7 +91,9 @@ def connect(root: Path, settings: Tracking) -> Any:
     os.environ.pop("MLFLOW_RUN_ID", None)
     store = root / "mlruns"
     store.mkdir(exist_ok=True)
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or settings.uri or f"sqlite:///{store / 'mlflow.db'}"
+    uri = (
+        os.environ.get("MLFLOW_TRACKING_URI") or settings.uri or f"sqlite:///{store / 'mlflow.db'}"
+    )
     import mlflow
 
     with FileLock(store / ".init.lock"):
@@ -96,7 +109,9 @@ def write_record(record: RunRecord, folder: Path) -> None:
     """Write what MLflow shows of a result folder into the folder; non-finite metrics become text."""
     content = asdict(record)
     content["metrics"] = {name: _encode(value) for name, value in record.metrics.items()}
-    content["series"] = {name: [_encode(value) for value in values] for name, values in record.series.items()}
+    content["series"] = {
+        name: [_encode(value) for value in values] for name, values in record.series.items()
+    }
     temporary = folder / f".{RECORD}"
     temporary.write_text(json.dumps(content, indent=2, allow_nan=False, default=str) + "\n")
     temporary.replace(folder / RECORD)
@@ -106,7 +121,9 @@ def read_record(folder: Path) -> RunRecord:
     """Read back what `write_record` wrote."""
     content = json.loads((folder / RECORD).read_text())
     content["metrics"] = {name: float(value) for name, value in content["metrics"].items()}
-    content["series"] = {name: [float(value) for value in values] for name, values in content["series"].items()}
+    content["series"] = {
+        name: [float(value) for value in values] for name, values in content["series"].items()
+    }
     return RunRecord(**content)
 
 
@@ -120,22 +137,41 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
     mlflow = connect(root, settings)
     client = mlflow.MlflowClient()
     experiment = mlflow.get_experiment_by_name(settings.experiment).experiment_id
-    key = _key(folder)
+    shown = list_shown(folder, settings.row_level)
+    key = _key(folder, shown)
     for run in client.search_runs([experiment], f"tags.key = '{key}'"):
         if run.info.status == "FINISHED":
             return str(run.info.run_id)
         client.set_terminated(run.info.run_id, "KILLED")
-    place = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.as_posix()
+    place = (
+        folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.as_posix()
+    )
     older = client.search_runs([experiment], f"tags.folder = '{place}' and tags.superseded = 'no'")
     with mlflow.start_run(run_name=record.name, description=record.description) as run:
-        _log(mlflow, client, run.info.run_id, record, folder, {"key": key, "folder": place, "superseded": "no"})
+        _log(
+            mlflow,
+            client,
+            run.info.run_id,
+            record,
+            folder,
+            shown,
+            {"key": key, "folder": place, "superseded": "no"},
+        )
     for run_before in older:
         client.set_tag(run_before.info.run_id, "superseded", "yes")
-    _link_siblings(client, experiment, run.info.run_id, record)
+    _link_siblings(client, experiment, record)
     return str(run.info.run_id)
 
 
-def _log(mlflow: Any, client: Any, run: str, record: RunRecord, folder: Path, tags: dict[str, str]) -> None:
+def _log(
+    mlflow: Any,
+    client: Any,
+    run: str,
+    record: RunRecord,
+    folder: Path,
+    shown: list[Path],
+    tags: dict[str, str],
+) -> None:
     undefined = sorted(name for name, value in record.metrics.items() if not math.isfinite(value))
     finite = {name: value for name, value in record.metrics.items() if math.isfinite(value)}
     named = name_metrics(finite)
@@ -158,7 +194,7 @@ def _log(mlflow: Any, client: Any, run: str, record: RunRecord, folder: Path, ta
     ]
     for start in range(0, len(points), 1000):
         client.log_batch(run, metrics=points[start : start + 1000])
-    for path in _shown(folder):
+    for path in shown:
         mlflow.log_artifact(str(path), path.parent.relative_to(folder).as_posix().removeprefix("."))
 
 
@@ -168,12 +204,18 @@ def name_metrics_of_series(series: Mapping[str, list[float]]) -> dict[str, list[
     return dict(zip(order, series.values(), strict=True))
 
 
-def _link_siblings(client: Any, experiment: str, run: str, record: RunRecord) -> None:
+def _link_siblings(client: Any, experiment: str, record: RunRecord) -> None:
     """Link runs that differ in `sibling_tag` alone, in the description and as a tag, in both directions."""
     if record.sibling_tag is None:
         return
-    same = {name: value for name, value in record.tags.items() if name != record.sibling_tag and name in LINKED_TAGS}
-    condition = " and ".join(f"tags.`{name}` = '{value}'" for name, value in {**same, "superseded": "no"}.items())
+    same = {
+        name: value
+        for name, value in record.tags.items()
+        if name != record.sibling_tag and name in LINKED_TAGS
+    }
+    condition = " and ".join(
+        f"tags.`{name}` = '{value}'" for name, value in {**same, "superseded": "no"}.items()
+    )
     family = client.search_runs([experiment], f"tags.stage = '{record.stage}' and {condition}")
     runs = {other.info.run_id: other for other in family if record.sibling_tag in other.data.tags}
     for this in runs.values():
@@ -182,11 +224,19 @@ def _link_siblings(client: Any, experiment: str, run: str, record: RunRecord) ->
             if other.info.run_id == this.info.run_id:
                 continue
             value = other.data.tags[record.sibling_tag]
-            client.set_tag(this.info.run_id, f"{record.sibling_tag}_{slug(value)}", other.info.run_id)
-            links.append(f"[{record.sibling_tag} {value}](#/experiments/{experiment}/runs/{other.info.run_id})")
+            client.set_tag(
+                this.info.run_id, f"{record.sibling_tag}_{slug(value)}", other.info.run_id
+            )
+            links.append(
+                f"[{record.sibling_tag} {value}](#/experiments/{experiment}/runs/{other.info.run_id})"
+            )
         if links:
             text = this.data.tags.get("mlflow.note.content", "").split("\n\nBeside it: ")[0]
-            client.set_tag(this.info.run_id, "mlflow.note.content", f"{text}\n\nBeside it: {', '.join(sorted(links))}")
+            client.set_tag(
+                this.info.run_id,
+                "mlflow.note.content",
+                f"{text}\n\nBeside it: {', '.join(sorted(links))}",
+            )
 
 
 LINKED_TAGS = ("dataset", "regime", "ruler", "attributes", "sweep")
@@ -196,20 +246,57 @@ SHOWN_SUFFIXES = {".json", ".parquet", ".csv", ".png", ".svg", ".html", ".md", "
 LARGEST_ARTIFACT = 20 * 1024 * 1024
 
 
-def _shown(folder: Path) -> list[Path]:
+PEOPLE = {"exam_id", "patient_id", "exam_ids"}
+"""Columns that say that a table's rows are exams or people."""
+
+OF_SCORES = {"exam_id", *"regime ruler provenance structure metric value undefined_because".split()}
+"""The columns of scores by exam, which say nothing of the person."""
+
+
+def list_results(folder: Path) -> list[Path]:
+    """List the result folders in a folder, itself first: each is a run of its own."""
+    return sorted({path.parent for path in folder.rglob(RECORD)})
+
+
+def list_shown(folder: Path, row_level: bool = False) -> list[Path]:
+    """List the files of a result that MLflow gets: small, in a known format, no other result's.
+
+    Parameters
+    ----------
+    folder : the result.
+    row_level : with the tables that have a row a person; without, scores by exam are the only ones.
+    """
+    others = [place for place in list_results(folder) if place != folder]
     return sorted(
         path
         for path in folder.rglob("*")
         if path.suffix in SHOWN_SUFFIXES
         and path.name != RECORD
-        and not any(part.startswith(".") or part == "labels" for part in path.relative_to(folder).parts)
+        and not any(
+            part.startswith(".") or part == "labels" for part in path.relative_to(folder).parts
+        )
+        and not any(path.is_relative_to(other) for other in others)
         and path.stat().st_size <= LARGEST_ARTIFACT
+        and (row_level or not _tells_of_people(path))
     )
 
 
-def _key(folder: Path) -> str:
+def _tells_of_people(path: Path) -> bool:
+    """Tell whether a table has a row an exam or person, and more in it than scores."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        columns = set(pyarrow.parquet.read_schema(path).names)
+    elif path.suffix == ".csv":
+        columns = set(path.read_text(encoding="utf-8").partition("\n")[0].strip().split(","))
+    else:
+        return False
+    return bool(columns & PEOPLE) and not columns <= OF_SCORES
+
+
+def _key(folder: Path, shown: list[Path]) -> str:
     digest = hashlib.sha256((folder / RECORD).read_bytes())
-    for path in _shown(folder):
+    for path in shown:
         digest.update(path.relative_to(folder).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -19,6 +19,7 @@ from tworulers.schema import Settings
 from tworulers.stages._run import load_settings
 
 ROOT = Path(__file__).parents[2]
+ABSENT = object()
 
 OUTS: dict[str, Callable[[Settings, Layout], list[Path]]] = {
     "cohort": lambda _, layout: [layout.source, layout.cohort],
@@ -53,7 +54,11 @@ def list_steps() -> list[Step]:
         words = shlex.split(stage.cmd)
         assert words[:2] == ["python", "-m"], stage.cmd
         plain = [dep for dep in stage.deps if type(dep).__name__ != "ParamsDependency"]
-        watched = {dep.def_path: list(dep.params) for dep in stage.deps if type(dep).__name__ == "ParamsDependency"}
+        watched = {
+            dep.def_path: list(dep.params)
+            for dep in stage.deps
+            if type(dep).__name__ == "ParamsDependency"
+        }
         steps.append(
             Step(
                 stage.addressing,
@@ -91,20 +96,26 @@ def test_a_stage_depends_on_code_and_values_that_exist(step: Step) -> None:
     for dep in step.deps:
         if dep.startswith("artifacts/"):
             folder = Path(dep)
-            assert any(folder.is_relative_to(out) or Path(out).is_relative_to(folder) for out in made), dep
+            assert any(
+                folder.is_relative_to(out) or Path(out).is_relative_to(folder) for out in made
+            ), dep
         else:
             assert (ROOT / dep).exists(), dep
     for file, keys in step.params.items():
         content: Any = OmegaConf.load(ROOT / file)
         for key in keys:
-            assert OmegaConf.select(content, key) is not None, f"{file} has no {key}"
+            assert OmegaConf.select(content, key, default=ABSENT) is not ABSENT, f"{file} has no {key}"
 
 
 def test_the_grid_is_made_of_choices_and_its_parts_fit() -> None:
     grid = yaml.safe_load((ROOT / "conf" / "grid.yaml").read_text())["grid"]
     assert set(grid["machine_taught"]) == set(grid["regimes"]) - {"gold"}
     assert set(grid["rulers"]) == {*grid["label_rulers"], "silver"}
-    for key, group in (("regimes", "regime"), ("configurations", "configuration"), ("rulers", "ruler")):
+    for key, group in (
+        ("regimes", "regime"),
+        ("configurations", "configuration"),
+        ("rulers", "ruler"),
+    ):
         for name in grid[key]:
             assert (ROOT / "conf" / group / f"{name}.yaml").is_file()
 
@@ -126,7 +137,9 @@ def test_no_stage_before_the_scores_may_read_the_truth() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "conf").glob("*/*.yaml")), ids=lambda path: path.relative_to(ROOT / "conf").as_posix()
+    "path",
+    sorted((ROOT / "conf").glob("*/*.yaml")),
+    ids=lambda path: path.relative_to(ROOT / "conf").as_posix(),
 )
 def test_every_choice_composes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt key or a wrong type in any group file fails here."""
@@ -137,6 +150,5 @@ def test_every_choice_composes(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         pytest.skip("names its folder after the running sweep")
     ConfigStore.instance().store(name="schema", node=Settings)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        choice = f"+{group}={name}" if group == "experiment" else f"{group}={name}"
-        config = compose("config", [choice, *given])
+        config = compose("config", [f"{group}={name}", *given])
     assert isinstance(load_settings(config), Settings)

@@ -21,18 +21,27 @@ def say(text: str) -> None:
 def track(items: Iterable[Item], total: int, description: str) -> Iterator[Item]:
     """Yield the items with a progress bar on a terminal, or a plain line every ten seconds and one at the end."""
     if sys.stderr.isatty():
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True)) as progress:
             yield from progress.track(items, total=total, description=description)
         return
     started = last = time.monotonic()
     done = 0
-    for done, item in enumerate(items, start=1):  # noqa: B007
+    for done, item in enumerate(items, start=1):
         yield item
         if time.monotonic() - last > PLAIN_INTERVAL_S:
             last = time.monotonic()
             print(f"{description}: {done} of {total}", file=sys.stderr, flush=True)
-    print(f"{description}: {done} of {total} in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    print(
+        f"{description}: {done} of {total} in {time.monotonic() - started:.0f} s",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -17,7 +17,20 @@ INTEGER_TOLERANCE = 1e-3
 
 
 class ImageError(ValueError):
-    """An image cannot be used; the message names the file and the reason."""
+    """An image cannot be used; the message names the file and the reason.
+
+    `kind` is `missing`, `unreadable`, `misnamed`, `volumes` or `values`; `found` holds what was counted.
+    """
+
+    def __init__(
+        self, message: str, kind: str = "unreadable", found: dict[str, object] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.found = found or {}
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.kind, self.found)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,9 @@ def read_header(path: Path) -> Header:
     ImageError : the file is missing, empty, not NIfTI, or holds several volumes.
     """
     image = _open(path)
-    return Header(path, _three_axes(image, path), np.asarray(image.affine, float), image.get_data_dtype())
+    return Header(
+        path, _three_axes(image, path), np.asarray(image.affine, float), image.get_data_dtype()
+    )
 
 
 def read_image(path: Path) -> Volume:
@@ -84,7 +99,11 @@ def read_image(path: Path) -> Volume:
     """
     image = _open(path)
     shape = _three_axes(image, path)
-    return Volume(_voxels(image, path).reshape(shape).astype(np.float32), np.asarray(image.affine, float), path)
+    return Volume(
+        _voxels(image, path).reshape(shape).astype(np.float32),
+        np.asarray(image.affine, float),
+        path,
+    )
 
 
 def read_label(path: Path, labels: Iterable[int] | None = None) -> Volume:
@@ -110,47 +129,63 @@ def read_label(path: Path, labels: Iterable[int] | None = None) -> Volume:
             raise ImageError(
                 f"{path}: {int(fractional.sum())} label voxels are not integers (for example "
                 f"{stored[fractional][0]:.4g}); interpolated labels cannot be scored. Export the label again without "
-                f"interpolation"
+                f"interpolation",
+                "values",
+                {"fractional": int(fractional.sum()), "example": float(stored[fractional][0])},
             )
         stored = rounded
     values, counts = np.unique(stored, return_counts=True)
     allowed = {0, *labels} if labels is not None else set(range(256))
-    unexpected = {int(v): int(n) for v, n in zip(values, counts, strict=True) if int(v) not in allowed}
+    unexpected = {
+        int(v): int(n) for v, n in zip(values, counts, strict=True) if int(v) not in allowed
+    }
     if unexpected:
         raise ImageError(
             f"{path}: unexpected label values {unexpected} (value: voxels); expected {sorted(allowed)[:20]}. "
-            f"Map them to the structures of the dataset, or correct the file"
+            f"Map them to the structures of the dataset, or correct the file",
+            "values",
+            {"unexpected": unexpected},
         )
     return Volume(stored.astype(np.uint8), np.asarray(image.affine, float), path)
 
 
-def write_label(path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]) -> None:
+def write_label(
+    path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]
+) -> None:
     """Write a label map as unscaled uint8 NIfTI, beside and renamed into place."""
     _write(path, array.astype(np.uint8), affine)
 
 
-def write_image(path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]) -> None:
+def write_image(
+    path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]
+) -> None:
     """Write an intensity image in its own dtype, beside and renamed into place."""
     _write(path, array, affine)
 
 
 def same_grid(first: Header | Volume, second: Header | Volume, tolerance_mm: float = 1e-2) -> bool:
     """Tell whether two images have one shape and put every voxel at one place, within the tolerance."""
-    shapes = [image.shape if isinstance(image, Header) else image.array.shape for image in (first, second)]
+    shapes = [
+        image.shape if isinstance(image, Header) else image.array.shape for image in (first, second)
+    ]
     if shapes[0] != shapes[1]:
         return False
-    corners = np.array(np.meshgrid(*[(0, size - 1) for size in shapes[0]], indexing="ij")).reshape(3, -1)
+    corners = np.array(np.meshgrid(*[(0, size - 1) for size in shapes[0]], indexing="ij")).reshape(
+        3, -1
+    )
     homogeneous = np.vstack([corners, np.ones(corners.shape[1])])
     return bool(np.abs((first.affine - second.affine) @ homogeneous).max() <= tolerance_mm)
 
 
 def _open(path: Path) -> nib.Nifti1Image:
     if not path.is_file():
-        raise ImageError(f"{path} does not exist")
+        raise ImageError(f"{path} does not exist", "missing")
     if path.stat().st_size == 0:
         raise ImageError(f"{path} is empty (0 bytes); copy it again")
     if path.name.endswith(".gz") and path.open("rb").read(2) != b"\x1f\x8b":
-        raise ImageError(f"{path} is called .gz but is not compressed; rename it to {path.name[:-3]}")
+        raise ImageError(
+            f"{path} is called .gz but is not compressed; rename it to {path.name[:-3]}", "misnamed"
+        )
     try:
         return nib.load(path)
     except (ImageFileError, OSError, EOFError) as error:
@@ -160,8 +195,13 @@ def _open(path: Path) -> nib.Nifti1Image:
 def _three_axes(image: nib.Nifti1Image, path: Path) -> tuple[int, ...]:
     shape = tuple(int(size) for size in image.shape)
     if len(shape) > 3 and any(size != 1 for size in shape[3:]):
-        raise ImageError(f"{path} holds {int(np.prod(shape[3:]))} volumes (shape {shape}); one file a channel is expected")
-    return (shape + (1, 1, 1))[:3]
+        volumes = int(np.prod(shape[3:]))
+        raise ImageError(
+            f"{path} holds {volumes} volumes (shape {shape}); one file a channel is expected",
+            "volumes",
+            {"volumes": volumes},
+        )
+    return (*shape, 1, 1, 1)[:3]
 
 
 def _voxels(image: nib.Nifti1Image, path: Path) -> npt.NDArray[np.generic]:

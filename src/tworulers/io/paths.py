@@ -11,7 +11,9 @@ def project_root() -> Path:
     for candidate in (Path.cwd(), *Path.cwd().parents, *Path(__file__).parents):
         if (candidate / "conf" / "config.yaml").is_file() and (candidate / "dvc.yaml").is_file():
             return candidate
-    raise FileNotFoundError("no folder with conf/config.yaml and dvc.yaml above the working folder; run from a checkout")
+    raise FileNotFoundError(
+        "no folder with conf/config.yaml and dvc.yaml above the working folder; run from a checkout"
+    )
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Layout:
         """Lay out the files of the configured dataset below the project root."""
         root = root or project_root()
         name = settings.dataset.name
-        return cls(root, root / settings.paths.artifacts / name, root / settings.paths.outputs / name)
+        return cls(
+            root, root / settings.paths.artifacts / name, root / settings.paths.outputs / name
+        )
 
     @property
     def cohort(self) -> Path:
@@ -38,6 +42,11 @@ class Layout:
     def source(self) -> Path:
         """Folder of generated images and labels."""
         return self.inputs / "source"
+
+    @property
+    def check(self) -> Path:
+        """Folder of the list of faults of a source."""
+        return self.outputs / "check"
 
     @property
     def split(self) -> Path:
@@ -74,6 +83,10 @@ class Layout:
         """Folder of the test label maps and confidences of a regime."""
         return self.inputs / "predictions" / regime
 
+    def confidence(self, regime: str) -> Path:
+        """Table of how sure a regime's networks were of each test exam."""
+        return self.predictions(regime) / "confidence.parquet"
+
     def scores(self, regime: str, ruler: str) -> Path:
         """Folder of the scores of a regime under a ruler."""
         return self.inputs / "scores" / regime / ruler
@@ -93,4 +106,8 @@ class Layout:
 
     def relative(self, path: Path) -> str:
         """Write a path as seen from the project root."""
-        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
+        return (
+            path.relative_to(self.root).as_posix()
+            if path.is_relative_to(self.root)
+            else path.as_posix()
+        )

@@ -70,7 +70,9 @@ def write_table(frame: pd.DataFrame, path: Path) -> None:
         frame.to_parquet(temporary, index=False)
 
 
-def read_table(path: Path, stage: str, model: type[pa.DataFrameModel] | None = None) -> pd.DataFrame:
+def read_table(
+    path: Path, stage: str, model: type[pa.DataFrameModel] | None = None
+) -> pd.DataFrame:
     """Read a Parquet table that `stage` made, checked against its contract where one is given."""
     frame = pd.read_parquet(require(path, made_by(stage)))
     return frame if model is None else check_table(frame, model, str(path))

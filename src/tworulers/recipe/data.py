@@ -124,7 +124,7 @@ class PatchDataset(Dataset[Batch]):
 
     def _sample(self, epoch: int, iteration: int, position: int) -> tuple[Tensor, Tensor, Draws]:
         rng = open_stream(self.stream.seed, self.stream.part, epoch, iteration, position)
-        exam = self.exams[rng.integers(len(self.exams))]
+        exam = self.exams[int(rng.integers(len(self.exams)))]
         crop = draw_crop(rng, exam, self.sampled, self.final, self.forced[position])
         image = torch.from_numpy(cut(exam.image, crop, 0).astype(np.float32, copy=False))
         label = torch.from_numpy(cut(exam.label, crop, -1))
@@ -185,8 +185,8 @@ class FoldData(pl.LightningDataModule):
         """Apply on the device what the workers only drew."""
         if not batch.draws:
             return batch
-        training = self.trainer is not None and self.trainer.training
-        augmentation = self.augmentation if training else self.plain
+        validating = self.trainer is not None and self.trainer.validating
+        augmentation = self.plain if validating else self.augmentation
         pairs = [
             apply(image, label, draws, augmentation)
             for image, label, draws in zip(batch.images, batch.labels, batch.draws, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -24,9 +24,9 @@ from tworulers.recipe.loss import (
     supervised_loss,
 )
 from tworulers.recipe.plan import ConfigurationPlan
-from tworulers.recipe.resenc import build_network
+from tworulers.recipe.resenc import ResidualEncoderUNet, build_network
 from tworulers.recipe.schedule import build_optimizer, learning_rate
-from tworulers.recipe.space_to_depth import start_from_background
+from tworulers.recipe.space_to_depth import SpaceToDepthUNet, start_from_background
 from tworulers.recipe.store import written_whole
 from tworulers.schema import Recipe, Trainer
 
@@ -82,7 +82,7 @@ class SegmentationModule(pl.LightningModule):
         self.memory_format = (
             formats[plan.dimension] if trainer.channels_last else torch.contiguous_format
         )
-        self.network.to(memory_format=self.memory_format)
+        self.network.to(memory_format=self.memory_format)  # type: ignore[call-overload]
         if trainer.compile:
             self.network.compile()
         self.scales = deep_supervision_scales(plan.architecture)
@@ -90,6 +90,7 @@ class SegmentationModule(pl.LightningModule):
         if not recipe.deep_supervision or sum(weights) == 0:
             weights = (1.0, *(0.0 for _ in weights[1:]))
         self.head_weights = weights
+        _freeze_heads(self.network, weights)
         self.curve: list[EpochRecord] = []
         self._losses: list[Tensor] = []
         self._val_losses: list[Tensor] = []
@@ -196,6 +197,14 @@ class SegmentationModule(pl.LightningModule):
             torch.distributed.all_reduce(mean)
             mean /= torch.distributed.get_world_size()
         return float(mean)
+
+
+def _freeze_heads(network: nn.Module, weights: Sequence[float]) -> None:
+    """Leave heads without weight as they are: data-parallel training waits for every other one."""
+    inner = network.network if isinstance(network, SpaceToDepthUNet) else network
+    assert isinstance(inner, ResidualEncoderUNet)
+    for head, weight in zip(reversed(inner.decoder.seg_layers), weights, strict=True):
+        head.requires_grad_(weight > 0)
 
 
 def save_weights(network: nn.Module, path: Path, record: EpochRecord) -> None:

@@ -51,7 +51,7 @@ def transform_spatially(
         Voxels of the result.
     """
     size = image.shape[1:]
-    grid = _sampling_grid(size, matrix, patch).to(image.device)
+    grid = _sampling_grid(size, matrix, patch, image.device)
     values = [int(v) for v in torch.unique(labels)]
     if -1 not in values:
         values = [-1, *values]
@@ -60,7 +60,7 @@ def transform_spatially(
     stacked = torch.cat([image, maps.flatten(0, 1)])
     sampled = F.grid_sample(stacked[None], grid[None], mode="bilinear", align_corners=False)[0]
     moved = sampled[: len(image)]
-    scores = sampled[len(image) :].unflatten(0, (len(values), len(labels)))
+    scores = sampled[len(image) :].view(len(values), len(labels), *patch)
     scores[values.index(-1)] += 1
     return moved, _pick_labels(scores, values, labels, grid)
 
@@ -128,14 +128,19 @@ def simulate_low_resolution(x: Tensor, factors: Sequence[float]) -> Tensor:
 
 
 def _sampling_grid(
-    size: Sequence[int], matrix: npt.NDArray[np.float64], patch: Sequence[int]
+    size: Sequence[int],
+    matrix: npt.NDArray[np.float64],
+    patch: Sequence[int],
+    device: torch.device,
 ) -> Tensor:
     """Where each voxel of the patch samples the input, in torch's normalised, reversed axes."""
     offsets = torch.meshgrid(
-        *(torch.arange(n, dtype=torch.float32) - (n - 1) / 2 for n in patch), indexing="ij"
+        *(torch.arange(n, dtype=torch.float32, device=device) - (n - 1) / 2 for n in patch),
+        indexing="ij",
     )
-    turned = torch.stack(offsets, dim=-1) @ torch.from_numpy(matrix.T.astype(np.float32))
-    extent = torch.tensor([float(n) for n in size])
+    turn = torch.from_numpy(matrix.T.astype(np.float32)).to(device)
+    turned = torch.stack(offsets, dim=-1) @ turn
+    extent = torch.tensor([float(n) for n in size], device=device)
     return (turned * 2 / extent).flip(-1)
 
 

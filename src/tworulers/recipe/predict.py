@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from tworulers.recipe.derived import mirror_axes
 from tworulers.recipe.fuse import FusedExam, fuse_exam
+from tworulers.recipe.interop import load_weights
 from tworulers.recipe.plan import ConfigurationPlan, DatasetFacts, Plans
 from tworulers.recipe.preprocess import Geometry
 from tworulers.recipe.resenc import build_network
@@ -122,21 +123,7 @@ def load_network(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> nn
         raise FileNotFoundError(f"{path} is missing: the fold is not trained to its end.")
     weights = torch.load(path, map_location="cpu", weights_only=True)["network_weights"]
     network = build_network(plan.architecture, len(facts.channel_names), facts.n_classes)
-    expected = network.state_dict()
-    wrong = sorted(
-        name
-        for name in expected.keys() | weights.keys()
-        if name not in weights
-        or name not in expected
-        or weights[name].shape != expected[name].shape
-    )
-    if wrong:
-        raise ValueError(
-            f"{path} holds weights of another network: {len(wrong)} of {len(expected)} tensors are "
-            f"missing, unknown or of another shape, e.g. {', '.join(wrong[:3])}. Train again with "
-            "this plan, or give the plan that the weights were trained with."
-        )
-    network.load_state_dict(weights)
+    load_weights(network, weights, str(path))
     return network
 
 

@@ -178,8 +178,9 @@ def sample_locations(label: Array, structures: Sequence[int]) -> dict[int, npt.N
     for structure in structures:
         voxels = np.argwhere(label == structure).astype(np.int32)
         n = max(min(LOCATIONS, len(voxels)), int(np.ceil(len(voxels) * LOCATION_SHARE)))
-        drawn = generator.choice(len(voxels), n, replace=False) if n else []
-        locations[int(structure)] = voxels[drawn]
+        if n:
+            voxels = voxels[generator.choice(len(voxels), n, replace=False)]
+        locations[int(structure)] = voxels
     return locations
 
 

@@ -125,7 +125,8 @@ def _zoom(part: Array, shape: Sequence[int], order: int) -> Array:
 def _zoom_clipped(part: Array, shape: Sequence[int], order: int) -> Array:
     if part.shape == tuple(shape):
         return part
-    return np.clip(_zoom(part, shape, order), float(part.min()), float(part.max()))
+    clipped: Array = np.clip(_zoom(part, shape, order), float(part.min()), float(part.max()))
+    return clipped
 
 
 def _zoom_label(part: Array, shape: Sequence[int]) -> Array:
@@ -133,7 +134,7 @@ def _zoom_label(part: Array, shape: Sequence[int]) -> Array:
     if len(values) == 1:
         return np.full(tuple(shape), values[0], dtype=part.dtype)
     scores = np.stack([_zoom_clipped(part == value, shape, 1) for value in values])
-    best = values[scores.argmax(axis=0)].astype(part.dtype)
+    best: Array = values[scores.argmax(axis=0)].astype(part.dtype)
     tied = (scores == scores.max(axis=0)).sum(axis=0) > 1
     if tied.any():
         nearest = _zoom(part, shape, 0).astype(part.dtype)

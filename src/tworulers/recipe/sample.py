@@ -17,9 +17,17 @@ TRAINING, VALIDATION = 0, 1
 class PreparedExam(Protocol):
     """An exam on disk, ready to be cut: what `draw_crop` and `cut` read."""
 
-    image: Array
-    label: Array
-    locations: Mapping[int, npt.NDArray[np.int32]]
+    @property
+    def image(self) -> Array:
+        """(C, z, y, x)."""
+
+    @property
+    def label(self) -> Array:
+        """(z, y, x), -1 outside the body."""
+
+    @property
+    def locations(self) -> Mapping[int, Array]:
+        """Sampled voxels (n, 3) of each structure."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +113,14 @@ def cut(array: Array, crop: Crop, fill: float) -> Array:
     """Copy a box out of (..., z, y, x); what lies outside the array is `fill`."""
     leading = array.ndim - len(crop.size)
     shape = array.shape[leading:]
-    source, target = [], []
+    source: list[slice] = []
+    target: list[slice] = []
     for corner, wide, n in zip(crop.corner, crop.size, shape, strict=True):
         start, stop = max(corner, 0), max(min(corner + wide, n), 0)
         stop = max(stop, start)
         source.append(slice(start, stop))
         target.append(slice(start - corner, stop - corner))
     result = np.full((*array.shape[:leading], *crop.size), fill, dtype=array.dtype)
-    result[(..., *target)] = array[(..., *source)]
+    whole = (slice(None),) * leading
+    result[(*whole, *target)] = array[(*whole, *source)]
     return result

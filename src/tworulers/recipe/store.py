@@ -161,4 +161,4 @@ def _save(path: Path, array: Array) -> None:
 
 def _save_many(path: Path, arrays: Mapping[str, Array]) -> None:
     with written_whole(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
+        np.savez_compressed(stream, allow_pickle=False, **arrays)

@@ -22,10 +22,11 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from tworulers.recipe.clean import dice_of
 from tworulers.recipe.data import FoldData
+from tworulers.recipe.derived import require_memory
 from tworulers.recipe.module import EpochRecord, SegmentationModule, save_weights
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
-from tworulers.recipe.predict import ExamPredictor, PreparedImage
+from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device
 from tworulers.recipe.store import (
     StoredExam,
     load_geometry,
@@ -42,6 +43,7 @@ from tworulers.recipe.task import (
     fold_is_done,
     task_from_json,
 )
+from tworulers.schema import Trainer
 
 Report = Callable[[EpochRecord], None]
 
@@ -138,6 +140,7 @@ def _fit(
     task: FoldTask, plans: Plans, facts: DatasetFacts, report: Report | None
 ) -> SegmentationModule:
     plan = plans.configuration(task.configuration)
+    require_memory(plan, facts.n_classes, find_memory(task.trainer))
     scratch = Path(task.scratch)
     scratch.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(task.seed)
@@ -167,7 +170,7 @@ def _fit(
         accelerator=task.trainer.accelerator,
         devices=task.trainer.devices,
         strategy=task.trainer.strategy,
-        precision=task.trainer.precision,  # type: ignore[arg-type]
+        precision=task.trainer.precision,
         max_epochs=task.recipe.epochs,
         gradient_clip_val=task.recipe.gradient_clip or None,
         callbacks=[checkpoint],
@@ -181,6 +184,13 @@ def _fit(
     last = scratch / "last.ckpt"
     trainer.fit(module, data, ckpt_path=str(last) if last.is_file() else None, weights_only=True)
     return module
+
+
+def find_memory(trainer: Trainer) -> int:
+    """Bytes that a training step may take: of the GPU, or of the whole machine."""
+    if choose_device(trainer).type == "cuda":
+        return int(torch.cuda.get_device_properties(0).total_memory)
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _check_task(task: FoldTask) -> None:

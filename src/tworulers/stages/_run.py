@@ -18,7 +18,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
-from tworulers.tracking import RunRecord, publish, quiet, write_record
+from tworulers.tracking import RunRecord, list_results, publish, write_record
 
 Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
 """A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
@@ -66,18 +66,20 @@ def load_settings(config: DictConfig) -> Settings:
     OmegaConf.resolve(config)
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
-        raise MissingMandatoryValueNamed(missing)
+        raise UnsetValueError(missing)
     settings = OmegaConf.to_object(config)
     assert isinstance(settings, Settings)
     return settings
 
 
-class MissingMandatoryValueNamed(ValueError):
+class UnsetValueError(ValueError):
     """Configuration values that have to be given are not."""
 
     def __init__(self, keys: list[str]) -> None:
         assignments = " ".join(f"{key}=..." for key in keys)
-        super().__init__(f"configuration value not set: {', '.join(keys)}; give it on the command line: {assignments}")
+        super().__init__(
+            f"configuration value not set: {', '.join(keys)}; give it on the command line: {assignments}"
+        )
 
 
 def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Path) -> None:
@@ -101,8 +103,8 @@ def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Pa
         OmegaConf.save(config, temporary)
     write_record(record, folder)
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
-        with quiet():
-            publish(folder, root, settings.tracking)
+        for place in list_results(folder):
+            publish(place, root, settings.tracking)
 
 
 def _refuse_overwriting(settings: Settings, overrides: list[str]) -> None:
@@ -150,6 +152,8 @@ def load_choice(root: Path, group: str, name: str, schema: type[Group]) -> Group
     if not path.is_file():
         choices = sorted(choice.stem for choice in path.parent.glob("*.yaml"))
         raise ValueError(f"no {group} is called {name!r}; conf/{group} has {choices}")
-    loaded = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), OmegaConf.load(path)))
+    loaded = OmegaConf.to_object(
+        OmegaConf.merge(OmegaConf.structured(schema), OmegaConf.load(path))
+    )
     assert isinstance(loaded, schema)
     return loaded

@@ -12,10 +12,14 @@ def publish_results(settings: Settings, layout: Layout) -> None:
     roots = [layout.inputs, *sorted((layout.root / "sweeps").glob(f"*/*/{settings.dataset.name}"))]
     folders = sorted({record.parent for root in roots for record in root.rglob(RECORD)})
     if not folders:
-        raise ValueError(f"no results below {layout.relative(layout.inputs)}; run `dvc repro` or a stage first")
+        raise ValueError(
+            f"no results below {layout.relative(layout.inputs)}; run `dvc repro` or a stage first"
+        )
     for folder in track(folders, len(folders), "publishing"):
         publish(folder, layout.root, settings.tracking)
-    say(f"{len(folders)} results of {settings.dataset.name} are in MLflow; open them with ./scripts/ui")
+    say(
+        f"{len(folders)} results of {settings.dataset.name} are in MLflow; open them with ./scripts/ui"
+    )
 
 
 if __name__ == "__main__":

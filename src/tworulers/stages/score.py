@@ -1,22 +1,32 @@
 """How good a regime's predictions are by a ruler: one row an exam, structure and metric."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tworulers.cohort.distortion import distort_label
 from tworulers.cohort.grouping import assign_groups
+from tworulers.ingest.labels import read_named_values
+from tworulers.ingest.predictions import read_pair, turn_to
 from tworulers.io.console import say, show_table, track
-from tworulers.io.images import ImageError, Volume, read_label, same_grid
+from tworulers.io.images import ImageError, Volume, same_grid
 from tworulers.io.paths import Layout
-from tworulers.io.records import folder_written_beside, made_by, read_table, require, write_json, write_table
+from tworulers.io.records import (
+    folder_written_beside,
+    made_by,
+    read_table,
+    require,
+    write_json,
+    write_table,
+)
 from tworulers.metrics.agreement import shared_error
 from tworulers.metrics.case import add_ndsc, reference_averages, score_case
-from tworulers.schema import MACRO, Audit, Distortion, Provenance, Ruler, Settings, Split
+from tworulers.schema import MACRO, METRICS, Audit, Distortion, Provenance, Ruler, Settings, Split
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort, Scores, Splits, check_table
 from tworulers.tracking import RunRecord
@@ -24,7 +34,11 @@ from tworulers.tracking import RunRecord
 
 @dataclass(frozen=True)
 class ScoreTask:
-    """One exam to score: where its prediction, its reference and, if another drew that, its expert label lie."""
+    """One exam to score: where its prediction, its reference and, if another drew that, its expert label lie.
+
+    `label_maps` say for `prediction`, `reference` and `expert` what every stored value stands for; without an entry the
+    values are the structures' own.
+    """
 
     exam_id: str
     provenance: str
@@ -33,7 +47,8 @@ class ScoreTask:
     expert: Path | None
     structures: dict[str, int]
     audit: Audit
-    distortion: Distortion | None
+    distortion: Distortion | None = None
+    label_maps: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
 
 
 def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -43,33 +58,72 @@ def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     identical = ruler.regime == regime
     tags = {"regime": regime, "ruler": ruler.name, "provenance": str(ruler.provenance)}
     tags |= {"identical": "yes"} if identical else {}
-    record = RunRecord("score", f"score · {regime} by {ruler.name}", describe(settings), tags, sibling_tag="ruler")
+    record = RunRecord(
+        "score", f"score · {regime} by {ruler.name}", describe(settings), tags, sibling_tag="ruler"
+    )
     if ruler.kind == "truth" and settings.dataset.truth is None:
         reason = f"dataset {settings.dataset.name} has no truth labels"
         say(f"{reason}: ruler {ruler.name} scores nothing")
         empty = pd.DataFrame({name: pd.Series(dtype="str") for name in Scores.to_schema().columns})
-        _write(result, check_table(empty, Scores, "scores"), {"exams": 0, "not_scored_because": reason})
+        write_scores(
+            result, check_table(empty, Scores, "scores"), {"exams": 0, "not_scored_because": reason}
+        )
         return result, record
     tasks = list_tasks(settings, layout)
-    scores = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
-    facts: dict[str, object] = {"exams": len(tasks), "identical": identical}
-    if "ndsc" in settings.audit.metrics:
-        reading = settings.audit.ndsc_reference
-        averages = settings.audit.ndsc_fractions or reference_averages(scores, reading)  # type: ignore[arg-type]
-        scores = add_ndsc(scores, averages, reading=reading, empty=settings.audit.ndsc_empty)  # type: ignore[arg-type]
+    rows = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
+    scores, facts = finish_scores(rows, settings.audit, regime, ruler.name)
+    write_scores(result, scores, {"exams": len(tasks), "identical": identical, **facts})
+    title = f"{regime} by {ruler.name} ({ruler.title}), {len(tasks)} exams"
+    return result, replace(record, metrics=show_scores(title, scores, settings.audit, facts))
+
+
+def finish_scores(
+    rows: pd.DataFrame, audit: Audit, regime: str, ruler: str
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Add nDSC, which needs all exams, say whose scores they are, and return what has to be told of them."""
+    facts: dict[str, Any] = {}
+    if "ndsc" in audit.metrics:
+        reading = audit.ndsc_reference
+        averages = audit.ndsc_fractions or reference_averages(rows, reading)  # type: ignore[arg-type]
+        rows = add_ndsc(rows, averages, reading=reading, empty=audit.ndsc_empty)  # type: ignore[arg-type]
         facts["ndsc_reference"] = {"reading": reading, "averages": averages}
-    scores.insert(1, "regime", regime)
-    scores.insert(2, "ruler", ruler.name)
-    scores = check_table(scores[list(Scores.to_schema().columns)], Scores, "scores")
-    _write(result, scores, facts)
+    rows = rows.assign(regime=regime, ruler=ruler)[list(Scores.to_schema().columns)]
+    return check_table(rows, Scores, "scores"), facts
+
+
+def show_scores(
+    title: str, scores: pd.DataFrame, audit: Audit, facts: Mapping[str, Any]
+) -> dict[str, float]:
+    """Print the scores over all exams, and return them for MLflow."""
     means = summarise_macro(scores)
-    show_table(
-        f"{regime} by {ruler.name} ({settings.ruler.title}), {len(tasks)} exams",
-        ("metric", "structure", "mean", "median", "SD", "undefined or infinite"),
-        [(m, s, f"{r['mean']:.4f}", f"{r['median']:.4f}", f"{r['sd']:.4f}", int(r["not_finite"])) for (m, s), r in means.iterrows()],
-    )
-    metrics = {f"{m}/{s}/{name}": float(r[name]) for (m, s), r in means.iterrows() for name in ("mean", "median", "sd")}
-    return result, RunRecord(**{**record.__dict__, "metrics": {**metrics, "exams": float(len(tasks))}})
+    rows = []
+    for (m, s), r in means.iterrows():
+        successes = count_successes(scores, m, s, audit)
+        finite, all_exams = int(r["count"]), int(r["size"])
+        numbers = [f"{r[name]:.4f}" for name in ("mean", "median", "sd")]
+        rows.append((m, s, *numbers, f"{finite} of {all_exams}", successes))
+    heads = ("metric", "structure", "mean", "median", "SD", "over", "successes")
+    show_table(title, heads, rows)
+    if "ndsc_reference" in facts:
+        averages = facts["ndsc_reference"]["averages"]
+        shown = ", ".join(f"{name} {value:.6g}" for name, value in averages.items())
+        say(f"nDSC is normalised to the reference {facts['ndsc_reference']['reading']}: {shown}")
+    metrics = {
+        f"{m}/{s}/{name}": float(r[name])
+        for (m, s), r in means.iterrows()
+        for name in ("mean", "median", "sd")
+    }
+    return {**metrics, "exams": float(scores["exam_id"].nunique())}
+
+
+def count_successes(scores: pd.DataFrame, metric: str, structure: str, audit: Audit) -> str:
+    """Count exams on the good side of the threshold among those with a score; infinite distances fail."""
+    if metric not in audit.thresholds or metric not in METRICS:
+        return ""
+    rows = scores[(scores["metric"] == metric) & (scores["structure"] == structure)]
+    known = rows["value"].dropna()
+    good = sum(METRICS[metric].succeeds(value, audit.thresholds[metric]) for value in known)
+    return f"{good}/{len(known)}"
 
 
 def describe(settings: Settings) -> str:
@@ -83,50 +137,78 @@ def describe(settings: Settings) -> str:
 def list_tasks(settings: Settings, layout: Layout) -> list[ScoreTask]:
     """List the exams a ruler judges: mix's test exams by the dataset's labels, the gold test exams by any other."""
     ruler = settings.ruler
-    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index("exam_id", drop=False)
+    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index(
+        "exam_id", drop=False
+    )
     splits = read_table(layout.split / "splits.parquet", "split", Splits)
     judged = "mix" if ruler.kind == "dataset" and (splits["regime"] == "mix").any() else "gold"
-    exams = splits.loc[(splits["regime"] == judged) & (splits["split"] == Split.TEST), "exam_id"].sort_values()
+    exams = splits.loc[
+        (splits["regime"] == judged) & (splits["split"] == Split.TEST), "exam_id"
+    ].sort_values()
     if exams.empty:
-        raise ValueError(f"no test exam of the {judged} regime can be judged by ruler {ruler.name}; see {layout.split}")
+        raise ValueError(
+            f"no test exam of the {judged} regime can be judged by ruler {ruler.name}; see {layout.split}"
+        )
     predictions = require(layout.predictions(settings.regime.name) / "labels", made_by("predict"))
     distorted = _distorted_exams(settings, cohort)
     tasks = []
     for exam in exams:
         row = cohort.loc[exam]
-        drawn = Path(row["label"]) if isinstance(row["label"], str) else layout.annotations / "labels" / f"{exam}.nii.gz"
+        drawn = (
+            Path(row["label"])
+            if isinstance(row["label"], str)
+            else layout.annotations / "labels" / f"{exam}.nii.gz"
+        )
         label = drawn if drawn.is_absolute() else layout.root / drawn
         tasks.append(
             ScoreTask(
                 exam_id=exam,
-                provenance=str(row["provenance"]) if ruler.kind == "dataset" else str(ruler.provenance),
+                provenance=str(row["provenance"])
+                if ruler.kind == "dataset"
+                else str(ruler.provenance),
                 prediction=predictions / f"{exam}.nii.gz",
                 reference=find_reference(ruler, exam, label, settings, layout),
-                expert=label if ruler.kind == "predictions" and row["provenance"] == Provenance.GOLD else None,
+                expert=label
+                if ruler.kind == "predictions" and row["provenance"] == Provenance.GOLD
+                else None,
                 structures=dict(settings.dataset.structures),
                 audit=settings.audit,
                 distortion=ruler.distortion if exam in distorted else None,
             )
         )
-    absent = [str(path) for task in tasks for path in (task.prediction, task.reference) if not path.is_file()]
+    absent = [
+        str(path)
+        for task in tasks
+        for path in (task.prediction, task.reference)
+        if not path.is_file()
+    ]
     if absent:
         shown = "\n  ".join(absent[:10])
-        raise FileNotFoundError(f"{len(absent)} label maps are missing, the first of them:\n  {shown}")
+        raise FileNotFoundError(
+            f"{len(absent)} label maps are missing, the first of them:\n  {shown}"
+        )
     return tasks
 
 
-def find_reference(ruler: Ruler, exam: str, label: Path, settings: Settings, layout: Layout) -> Path:
+def find_reference(
+    ruler: Ruler, exam: str, label: Path, settings: Settings, layout: Layout
+) -> Path:
     """Say where the label map lies that a ruler judges an exam by."""
     if ruler.kind in ("dataset", "gold", "biased"):
         return label
     if ruler.kind == "predictions":
         assert ruler.regime is not None
-        return require(layout.predictions(ruler.regime) / "labels", made_by("predict")) / f"{exam}.nii.gz"
+        return (
+            require(layout.predictions(ruler.regime) / "labels", made_by("predict"))
+            / f"{exam}.nii.gz"
+        )
     if ruler.kind == "truth":
         return layout.root / str(settings.dataset.truth) / f"{exam}.nii.gz"
     if ruler.kind == "folder" and ruler.folder is not None:
         return Path(ruler.folder) / f"{exam}.nii.gz"
-    raise ValueError(f"ruler {ruler.name}: kind {ruler.kind!r} is unknown, or its folder is not given")
+    raise ValueError(
+        f"ruler {ruler.name}: kind {ruler.kind!r} is unknown, or its folder is not given"
+    )
 
 
 def score_exams(tasks: list[ScoreTask], processes: int) -> Iterator[pd.DataFrame]:
@@ -140,13 +222,19 @@ def score_exams(tasks: list[ScoreTask], processes: int) -> Iterator[pd.DataFrame
 
 def score_exam(task: ScoreTask) -> pd.DataFrame:
     """Score one exam in its original geometry."""
-    labels = task.structures.values()
-    prediction, reference = read_label(task.prediction, labels), read_label(task.reference, labels)
-    _require_same_grid(task.exam_id, prediction, reference)
+    labels, maps = task.structures.values(), task.label_maps
+    try:
+        prediction, reference = read_pair(
+            task.prediction, task.reference, labels, maps.get("prediction"), maps.get("reference")
+        )
+    except ImageError as error:
+        raise ImageError(f"exam {task.exam_id}: {error}", error.kind, error.found) from error
     drawn = reference.array
     if task.distortion is not None:
         seed = np.random.SeedSequence([task.distortion.seed, *task.exam_id.encode()])
-        drawn = distort_label(drawn, reference.spacing, task.distortion, np.random.default_rng(seed))
+        drawn = distort_label(
+            drawn, reference.spacing, task.distortion, np.random.default_rng(seed)
+        )
     rows = score_case(
         prediction.array,
         drawn,
@@ -158,14 +246,18 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
         surface_tolerance_mm=task.audit.surface_tolerance_mm,
     )
     if task.expert is not None:
-        expert = read_label(task.expert, labels)
+        own = {0: 0} | {label: label for label in labels}
+        expert = read_named_values(task.expert, maps.get("expert", own))
+        expert = expert if same_grid(expert, reference) else turn_to(expert, reference)
         _require_same_grid(task.exam_id, expert, reference)
         shared = [
             (name, "shared_error", shared_error(prediction.array, drawn, expert.array, label))
             for name, label in task.structures.items()
         ]
         extra = pd.DataFrame(shared, columns=["structure", "metric", "value"])
-        extra["undefined_because"] = pd.array(["nobody_errs" if np.isnan(v) else None for v in extra["value"]], dtype="str")
+        extra["undefined_because"] = pd.array(
+            ["nobody_errs" if np.isnan(v) else None for v in extra["value"]], dtype="str"
+        )
         rows = pd.concat([rows, extra], ignore_index=True)
     rows.insert(0, "exam_id", task.exam_id)
     rows.insert(1, "provenance", task.provenance)
@@ -188,10 +280,14 @@ def _distorted_exams(settings: Settings, cohort: pd.DataFrame) -> set[str]:
         return set()
     wanted, groupings = settings.ruler.distortion, settings.attributes.groupings
     if wanted.grouping not in groupings:
-        raise ValueError(f"ruler biased: grouping {wanted.grouping!r} is not one of {sorted(groupings)}")
+        raise ValueError(
+            f"ruler biased: grouping {wanted.grouping!r} is not one of {sorted(groupings)}"
+        )
     groups = assign_groups(cohort.reset_index(drop=True), groupings[wanted.grouping], groupings)
     if wanted.group not in groups.cat.categories:
-        raise ValueError(f"ruler biased: group {wanted.group!r} is not one of {list(groups.cat.categories)}")
+        raise ValueError(
+            f"ruler biased: group {wanted.group!r} is not one of {list(groups.cat.categories)}"
+        )
     return set(groups.index[groups == wanted.group])
 
 
@@ -203,7 +299,8 @@ def _require_same_grid(exam: str, first: Volume, second: Volume) -> None:
         )
 
 
-def _write(result: Path, scores: pd.DataFrame, facts: dict[str, object]) -> None:
+def write_scores(result: Path, scores: pd.DataFrame, facts: Mapping[str, Any]) -> None:
+    """Write scores and what has to be told of them."""
     with folder_written_beside(result) as folder:
         write_table(scores, folder / "scores.parquet")
         write_json(facts, folder / "summary.json")

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tworulers.cohort.leakage import apply_given_folds
 from tworulers.cohort.split import split_cohort
+from tworulers.ingest.nnunet import read_fold_file
 from tworulers.io.console import show_table
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
@@ -15,10 +17,15 @@ from tworulers.tracking import RunRecord
 
 
 def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
-    """Split the patients, balance each part, and deal the development exams into folds, for every regime of the grid."""
+    """Split the patients, balance each part and deal development exams into folds, for every regime of the grid."""
     cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
     regimes = [load_choice(layout.root, "regime", name, Regime) for name in settings.grid.regimes]
-    splits = check_table(split_cohort(cohort, settings.split, regimes), Splits, "splits")
+    if settings.split.file is None:
+        splits = split_cohort(cohort, settings.split, regimes)
+    else:
+        folds = read_fold_file(layout.root / settings.split.file)
+        splits = apply_given_folds(cohort, folds, settings.split, regimes)
+    splits = check_table(splits, Splits, "splits")
     counts = count_exams(splits)
     with folder_written_beside(layout.split) as folder:
         write_table(splits, folder / "splits.parquet")
@@ -26,8 +33,13 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         for regime in settings.grid.regimes:
             write_json(list_folds(splits, regime), folder / f"splits_final_{regime}.json")
     show_table("Exams", list(counts.columns), counts.itertuples(index=False))
-    metrics = {f"exams/{row.regime}/{row.split}/{row.provenance}": float(row.exams) for row in counts.itertuples()}
-    return layout.split, RunRecord("split", "split", "Patients to parts and folds.", metrics=metrics)
+    metrics = {
+        f"exams/{row.regime}/{row.split}/{row.provenance}": float(row.exams)
+        for row in counts.itertuples()
+    }
+    return layout.split, RunRecord(
+        "split", "split", "Patients to parts and folds.", metrics=metrics
+    )
 
 
 def count_exams(splits: pd.DataFrame) -> pd.DataFrame:

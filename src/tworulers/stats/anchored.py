@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 FEWEST = 3
 """Gold exams below which a group has no interval."""
 
+MOST_LEVERAGE = 0.5
+"""An exam's leverage on lambda counts at most this much."""
+
 
 @dataclass(frozen=True)
 class AnchoredMean:
@@ -97,8 +100,9 @@ def anchor_mean(
         leverage += centred**2 / float(centred @ centred)
     residual = gold - weight * silver
     residual = residual - residual.mean()
-    # An exam that alone decides lambda has leverage 1 and no residual to be scaled.
-    scaled = np.divide(residual**2, 1 - leverage, out=np.zeros(n), where=leverage < 1 - 1e-12)
+    # Beyond one half an exam pulls lambda to itself so much that dividing by what its residual has
+    # left would only add noise.
+    scaled = residual**2 / (1 - np.minimum(leverage, MOST_LEVERAGE))
     variance = float(scaled.sum()) / n**2
     shift = 0.0
     if more >= 2:

@@ -81,7 +81,8 @@ def summarise_families(tests: pd.DataFrame, alpha: float) -> pd.DataFrame:
                 "missing": "; ".join(names),
             }
         )
-    return pd.DataFrame(rows)
+    names = ["family", "configured", "size", "alpha", "significant", "smallest_p"]
+    return pd.DataFrame(rows, columns=[*names, "smallest_p_fdr", "missing"])
 
 
 def summarise_groupings(
@@ -120,7 +121,7 @@ def summarise_groupings(
                 "smallest_p_fdr_metric": best["metric"],
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["grouping", "title"])
 
 
 def _list_sizes(sizes: pd.Series, separator: str = ", ") -> str:

@@ -7,7 +7,15 @@ import nibabel as nib
 import numpy as np
 import pytest
 
-from tworulers.io.images import ImageError, read_header, read_image, read_label, same_grid, write_image, write_label
+from tworulers.io.images import (
+    ImageError,
+    read_header,
+    read_image,
+    read_label,
+    same_grid,
+    write_image,
+    write_label,
+)
 
 AFFINE = np.diag([0.5, 0.5, 4.0, 1.0])
 
@@ -60,7 +68,9 @@ def test_scaled_labels_are_read_scaled(tmp_path: Path) -> None:
         ("a.nii.gz", gzip.compress(b"x" * 500), "cannot be read as NIfTI"),
     ],
 )
-def test_an_unreadable_file_is_one_error_that_names_it(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+def test_an_unreadable_file_is_one_error_that_names_it(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ImageError, match=reason) as caught:
         read_image(tmp_path / name)
@@ -94,4 +104,6 @@ def test_a_shifted_origin_is_another_grid_and_shear_is_seen(tmp_path: Path) -> N
     assert same_grid(first, read_image(tmp_path / "a.nii.gz"))
     assert not same_grid(first, read_header(save(tmp_path / "b.nii.gz", array, shifted)))
     assert first.shear == pytest.approx(0)
-    assert read_header(save(tmp_path / "c.nii.gz", array, sheared)).shear == pytest.approx(0.099504, abs=1e-6)
+    assert read_header(save(tmp_path / "c.nii.gz", array, sheared)).shear == pytest.approx(
+        0.099504, abs=1e-6
+    )

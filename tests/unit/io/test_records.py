@@ -20,7 +20,11 @@ from tworulers.tables import Exclusions, TableError
 
 
 def test_json_is_strict_at_any_depth(tmp_path: Path) -> None:
-    content = {"a": [float("nan"), np.float64("inf"), np.int64(3)], "b": {"c": np.bool_(True)}, "d": tmp_path}
+    content = {
+        "a": [float("nan"), np.float64("inf"), np.int64(3)],
+        "b": {"c": np.bool_(True)},
+        "d": tmp_path,
+    }
     write_json(content, tmp_path / "a.json")
 
     def refuse(word: str) -> None:
@@ -51,7 +55,9 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 def test_a_missing_input_names_the_command_that_makes_it(tmp_path: Path) -> None:
-    with pytest.raises(MissingInputError, match=r"splits\.parquet is missing; `python -m tworulers\.stages\.split`"):
+    with pytest.raises(
+        MissingInputError, match=r"splits\.parquet is missing; `python -m tworulers\.stages\.split`"
+    ):
         read_table(tmp_path / "splits.parquet", "split")
     with pytest.raises(MissingInputError, match="stages.audit"):
         read_json(tmp_path / "summary.json", "audit")

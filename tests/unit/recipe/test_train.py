@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from recipe_toy import EXAMS, FACTS, RECIPE, make_plans, make_task
+from recipe_toy import EXAMS, FACTS, RECIPE, SHAPE, make_plans, make_task
 
 from tworulers.recipe.module import EpochRecord
 from tworulers.recipe.parallel import FoldError, run_folds
@@ -24,7 +24,7 @@ from tworulers.recipe.train import train_fold
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
 
-class Interrupted(Exception):
+class Stopped(Exception):  # noqa: N818
     pass
 
 
@@ -50,10 +50,10 @@ def test_interrupted_fold_ends_as_an_uninterrupted_one(tmp_path: Path, configura
 
     def interrupt(record: EpochRecord) -> None:
         if record.epoch == 2:
-            raise Interrupted
+            raise Stopped
 
     broken = make_task(tmp_path, configuration, run="broken")
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         train_fold(broken, interrupt)
     epochs: list[int] = []
     train_fold(broken, lambda record: epochs.append(record.epoch))
@@ -86,6 +86,21 @@ def test_finished_fold_is_not_trained_again(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(first.cross_validation, again.cross_validation)
 
 
+def test_volumes_smaller_than_the_patch_are_padded(tmp_path: Path) -> None:
+    plan = replace(RECIPE.plan, patch_size={"3d_fullres": [16, 32, 32]})
+    recipe = replace(RECIPE, plan=plan, epochs=1, iterations=2, validation_iterations=1)
+    result = train_fold(make_task(tmp_path, recipe=recipe))
+    assert np.isfinite(result.curve["train_loss"]).all()
+    kept = load_probabilities(Path(result.output) / "probabilities", EXAMS[6])
+    assert kept.shape == (3, *SHAPE)
+
+
+def test_plan_that_outgrows_the_memory_is_refused(tmp_path: Path) -> None:
+    plan = replace(RECIPE.plan, patch_size={"3d_fullres": [512, 2048, 2048]})
+    with pytest.raises(ValueError, match="override patch_size, batch_size or base_features"):
+        train_fold(make_task(tmp_path, recipe=replace(RECIPE, plan=plan)))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -103,7 +118,7 @@ def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     task = make_task(tmp_path, recipe=replace(RECIPE, epochs=1, iterations=1))
     train_fold(task)
     other = make_plans(replace(RECIPE, plan=replace(RECIPE.plan, base_features=8)))
-    with pytest.raises(ValueError, match="holds weights of another network"):
+    with pytest.raises(ValueError, match="holds the weights of another network"):
         load_network(Path(task.output) / "final.pt", other.configuration("3d_fullres"), FACTS)
 
 

@@ -1,0 +1,130 @@
+"""Which exams of a source become the cohort, which do not and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tworulers.ingest.faults import Fault, FaultKind, IngestError
+from tworulers.ingest.inspect import Inspection, find_duplicates
+from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source
+from tworulers.schema import Dataset, Provenance
+from tworulers.tables import format_axes
+
+EXPERT_VOLUME = "expert_volume_mm3"
+"""Cohort column: volume of all structures in an expert's label, in mm3."""
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """The cohort table, exams left out with reasons, structure volumes, and faults and notes."""
+
+    cohort: pd.DataFrame
+    exclusions: pd.DataFrame
+    volumes: pd.DataFrame
+    faults: list[Fault]
+
+
+def assemble(
+    source: Source, inspections: Sequence[Inspection], dataset: Dataset, root: Path
+) -> Ingested:
+    """Make the cohort table of the exams that can be used.
+
+    An exam with a fault is left out, with the fault as its reason; a note leaves nothing out.
+
+    Parameters
+    ----------
+    source : the exams and their attributes.
+    inspections : one an exam.
+    dataset : the structures, and the exams a person leaves out.
+    root : paths below it are written relative to it.
+
+    Raises
+    ------
+    IngestError : no exam can be used.
+    """
+    by_exam = {inspection.exam_id: inspection for inspection in inspections}
+    patients = source.exams.set_index("exam_id")["patient_id"]
+    faults = [*source.faults, *compare_structures(source, dataset)]
+    faults += [fault for inspection in inspections for fault in inspection.faults]
+    faults += find_duplicates(inspections, patients)
+    reasons = dict.fromkeys(dataset.reading.exclude, "left out by reading.exclude")
+    reasons |= source.exclusions
+    for inspection in inspections:
+        wrong = [fault.describe() for fault in inspection.faults if not fault.note]
+        if wrong:
+            reasons.setdefault(inspection.exam_id, "; ".join(wrong))
+    for fault in source.faults:
+        if fault.exam and not fault.note and fault.exam not in by_exam:
+            reasons.setdefault(fault.exam, fault.describe())
+    exams = source.exams[~source.exams["exam_id"].isin(list(reasons))]
+    if exams.empty:
+        found = "none that can be used"
+        raise IngestError([*faults, Fault(FaultKind.COUNTS, "exams", found, "", str(source.root))])
+    kept = [by_exam[exam] for exam in exams["exam_id"]]
+    volumes = measure_volumes(kept, dataset.structures)
+    cohort = complete_columns(exams).assign(
+        image=exams["image"].map(lambda path: _write_path(path, root)),
+        label=exams["label"].map(lambda path: _write_path(path, root)),
+        spacing=[format_axes(list(np.round(i.spacing, 6))) for i in kept],
+        shape=[format_axes(list(i.shape)) for i in kept],
+    )
+    totals = volumes.groupby("exam_id")["volume_mm3"].sum()
+    gold = cohort["provenance"] == Provenance.GOLD
+    cohort[EXPERT_VOLUME] = cohort["exam_id"].map(totals).where(gold)
+    exclusions = pd.DataFrame(sorted(reasons.items()), columns=["exam_id", "reason"]).astype("str")
+    return Ingested(cohort.reset_index(drop=True), exclusions, volumes, faults)
+
+
+def compare_structures(source: Source, dataset: Dataset) -> list[Fault]:
+    """Refuse structures that the configuration and the source number differently."""
+    if not source.structures:
+        return []
+    configured = set(dataset.structures.values())
+    if configured == set(source.structures.values()):
+        return []
+    return [
+        Fault(
+            FaultKind.VALUES,
+            f"the source's labels {source.structures}",
+            f"dataset.structures {dataset.structures}",
+            "set dataset.structures, or map stored values with reading.label_map",
+            note=bool(dataset.reading.label_map),
+        )
+    ]
+
+
+def measure_volumes(inspections: Sequence[Inspection], structures: dict[str, int]) -> pd.DataFrame:
+    """Measure the volume of each structure in each label: ``exam_id, structure, volume_mm3``."""
+    rows = [
+        (inspection.exam_id, name, inspection.voxels.get(value, 0) * inspection.voxel_mm3)
+        for inspection in inspections
+        if inspection.voxels
+        for name, value in structures.items()
+    ]
+    return pd.DataFrame(rows, columns=["exam_id", "structure", "volume_mm3"])
+
+
+def complete_columns(exams: pd.DataFrame) -> pd.DataFrame:
+    """Give every exam the attribute columns of a cohort table, empty where the source has none."""
+    frame = exams.copy()
+    for column in ATTRIBUTE_COLUMNS:
+        if column not in frame:
+            frame[column] = None
+    frame["age_over_89"] = frame["age_over_89"].eq(True)
+    for column in ("age", "field_strength_t"):
+        frame[column] = pd.to_numeric(frame[column]).astype(float)
+    for column in ("sex", "race", "ethnicity", "manufacturer"):
+        frame[column] = frame[column].astype("str")
+    first = [*EXAM_COLUMNS, *ATTRIBUTE_COLUMNS]
+    return frame[[*first, *(column for column in frame if column not in first)]]
+
+
+def _write_path(path: object, root: Path) -> str | None:
+    """Write a path relative to the project root where it lies below, absolute otherwise."""
+    if not isinstance(path, str) or not path:
+        return None
+    absolute = Path(path)
+    return (absolute.relative_to(root) if absolute.is_relative_to(root) else absolute).as_posix()

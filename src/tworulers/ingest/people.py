@@ -1,0 +1,237 @@
+"""Who the exams are of: attributes read from a table of people or of exams, cleaned, and joined."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.cohort.spelling import fold_spelling, is_blank, merge_spellings
+from tworulers.ingest.ages import AgeStatus, read_age
+from tworulers.ingest.faults import Fault, FaultKind, refuse
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "exam_id": ("exam_id", "exam", "case_id", "case", "image_id", "scan_id", "id"),
+    "patient_id": (
+        "patient_id",
+        "patient",
+        "participant_id",
+        "subject_id",
+        "subject",
+        "case_ids",
+        "submitter_id",
+    ),
+    "image": ("image", "image_path", "image_file", "scan"),
+    "label": ("label", "label_path", "mask", "segmentation", "reference"),
+    "provenance": ("provenance", "label_source", "annotation_method", "annotator"),
+    "sex": ("sex", "gender"),
+    "age": ("age", "age_years", "age_at_imaging", "age_at_index", "patient_age", "patientage"),
+    "age_over_89": (
+        "age_over_89",
+        "age_gt89",
+        "age_at_imaging_gt89",
+        "age_at_index_gt89",
+        "over_89",
+        "gt89",
+    ),
+    "race": ("race",),
+    "ethnicity": ("ethnicity",),
+    "manufacturer": ("manufacturer", "vendor", "scanner"),
+    "field_strength_t": ("field_strength_t", "field_strength", "magnetic_field_strength"),
+}
+"""Column names that are understood without being told, by the cohort's column."""
+
+CATEGORIES = ("sex", "race", "ethnicity", "manufacturer")
+
+
+def rename_columns(table: pd.DataFrame, columns: Mapping[str, str], file: str) -> pd.DataFrame:
+    """Give a table the cohort's column names: those a person mapped, then those understood.
+
+    Raises
+    ------
+    IngestError : a mapped column is not in the table.
+    """
+    absent = [name for name in columns.values() if name not in table]
+    if absent:
+        mend = "correct reading.columns"
+        refuse(Fault(FaultKind.TABLE, f"columns {absent}", f"{list(table)}", mend, file))
+    table = table.rename(columns=str)
+    names = {theirs: ours for ours, theirs in columns.items()}
+    folded = {
+        fold_spelling(name).replace(" ", "_"): name for name in map(str, table) if name not in names
+    }
+    for ours, aliases in ALIASES.items():
+        if ours in names.values():
+            continue
+        found = next((folded[alias] for alias in aliases if alias in folded), None)
+        if found is not None and found not in names:
+            names[found] = ours
+    return table.rename(columns=names)
+
+
+def clean_attributes(
+    table: pd.DataFrame, key: str, missing: Sequence[str], file: str
+) -> tuple[pd.DataFrame, list[Fault]]:
+    """Clean the attributes of a table whose columns have the cohort's names.
+
+    Blanks and declared codes become missing, ages numbers, and near-duplicate spellings one; what
+    was changed is noted, and what is implausible is a fault that leaves the cell missing.
+
+    Parameters
+    ----------
+    table : text cells.
+    key : the column that names a row in messages.
+    missing : further codes for no value.
+    file : the table's name in messages.
+    """
+    codes = {fold_spelling(code) for code in missing}
+    frame = table.copy()
+    for column in frame:
+        if column in (key, "exam_id", "patient_id", "image", "label"):
+            continue
+        empty = is_blank(frame[column]) | frame[column].map(fold_spelling).isin(codes)
+        frame[column] = frame[column].mask(empty)
+    faults: list[Fault] = []
+    if "age" in frame:
+        frame, found = _clean_ages(frame, key, file)
+        faults += found
+    if "field_strength_t" in frame:
+        text = frame["field_strength_t"].str.replace(",", ".").str.rstrip("Tt ")
+        numbers = pd.to_numeric(text, errors="coerce")
+        # Some tables give the field in units of 10,000 gauss, others in gauss.
+        frame["field_strength_t"] = numbers.mask(numbers > 100, numbers / 10_000)
+    for column in CATEGORIES:
+        if column in frame:
+            frame[column], changes = merge_spellings(frame[column])
+            faults += [
+                Fault(
+                    FaultKind.TABLE,
+                    "",
+                    f"{column} {row.spelling!r} taken as {row.merged_into!r} in {row.exams} rows",
+                    file=file,
+                    note=True,
+                )
+                for row in changes.itertuples()
+            ]
+    return frame, faults
+
+
+def collapse_duplicates(
+    table: pd.DataFrame, key: str, file: str
+) -> tuple[pd.DataFrame, list[Fault]]:
+    """Keep one row a key: repeated rows collapse, and contradicting cells become missing.
+
+    Returns
+    -------
+    The table, a note on exact repeats, and a fault for each contradiction with all its values.
+    """
+    faults: list[Fault] = []
+    repeated = table[table[key].duplicated(keep=False)]
+    conflicts: dict[str, list[str]] = {}
+    for name, rows in repeated.groupby(key, sort=True):
+        exact = True
+        for column in rows.columns.drop(key):
+            values = sorted({str(value) for value in rows[column].dropna()})
+            if len(values) > 1:
+                exact = False
+                conflicts.setdefault(str(name), []).append(column)
+                faults.append(
+                    Fault(
+                        FaultKind.DUPLICATES,
+                        f"one {column}",
+                        f"{' and '.join(values)} in {len(rows)} rows",
+                        f"correct the table; until then {column} counts as missing",
+                        file,
+                        str(name),
+                        details={column: values},
+                    )
+                )
+        if exact:
+            found = f"{len(rows)} rows that say the same, taken as one"
+            faults.append(Fault(FaultKind.DUPLICATES, "", found, "", file, str(name), note=True))
+    single = table.groupby(key, sort=False, as_index=False).first()
+    for name, columns in conflicts.items():
+        single.loc[single[key] == name, columns] = None
+    return single[list(table.columns)], faults
+
+
+def join_people(
+    exams: pd.DataFrame, people: pd.DataFrame, file: str
+) -> tuple[pd.DataFrame, list[Fault]]:
+    """Add the attributes of people to exams, by exam where the table names exams, else by patient.
+
+    Exams without a row keep missing attributes and are faults; rows without an exam are noted.
+    """
+    key = "exam_id" if "exam_id" in people else "patient_id"
+    if key not in people:
+        mend = "map one with reading.columns"
+        refuse(
+            Fault(FaultKind.TABLE, "a column exam_id or patient_id", f"{list(people)}", mend, file)
+        )
+    people, faults = collapse_duplicates(people, key, file)
+    known, wanted = set(people[key]), set(exams[key])
+    for name in sorted(wanted - known):
+        hint = _find_lookalike(name, known)
+        mend = (
+            f"the table has {hint!r}: were zeros lost, or letters changed?"
+            if hint
+            else "add the row"
+        )
+        faults.append(Fault(FaultKind.TABLE, f"a row of {key} {name!r}", "none", mend, file, name))
+    spare = sorted(known - wanted)
+    if spare:
+        shown = ", ".join(spare[:5]) + (" ..." if len(spare) > 5 else "")
+        found = f"{len(spare)} rows of no exam: {shown}"
+        faults.append(Fault(FaultKind.TABLE, "", found, "", file, note=True))
+    fresh = people[[key, *(column for column in people if column not in exams)]]
+    replaced = [
+        column for column in ("patient_id", "provenance") if column in people and column != key
+    ]
+    joined = exams.merge(fresh, on=key, how="left")
+    for column in replaced:
+        given = joined[key].map(people.set_index(key)[column])
+        joined[column] = given.where(given.notna(), joined[column])
+    return joined, faults
+
+
+def read_root_path(table: str, root: Path) -> Path:
+    """Return where a table of the source lies: below the root unless its path is absolute."""
+    return Path(table) if Path(table).is_absolute() else root / table
+
+
+def _clean_ages(frame: pd.DataFrame, key: str, file: str) -> tuple[pd.DataFrame, list[Fault]]:
+    """Read ages and flags; an implausible age is a fault and counts as missing."""
+    cells = frame["age"].fillna("").astype(str)
+    flags = frame["age_over_89"] if "age_over_89" in frame else pd.Series("", index=frame.index)
+    ages = [
+        read_age(cell, flag) for cell, flag in zip(cells, flags.fillna("").astype(str), strict=True)
+    ]
+    faults = [
+        Fault(
+            FaultKind.TABLE,
+            "an age of 0 to 120 years",
+            repr(cell),
+            "correct it; until then the age counts as missing",
+            file,
+            str(name),
+            details={"age": cell},
+        )
+        for name, cell, age in zip(frame[key], cells, ages, strict=True)
+        if age.status == AgeStatus.IMPLAUSIBLE
+    ]
+    return (
+        frame.assign(
+            age=[age.years for age in ages],
+            age_over_89=[age.status == AgeStatus.OVER_89 for age in ages],
+        ),
+        faults,
+    )
+
+
+def _find_lookalike(name: str, known: set[str]) -> str | None:
+    """Find an id that differs only in leading zeros, a trailing ``.0``, case or blanks."""
+    alike = [other for other in known if _bare(other) == _bare(name)]
+    return min(alike, default=None)
+
+
+def _bare(name: str) -> str:
+    return fold_spelling(name).replace(" ", "").lstrip("0").removesuffix(".0")

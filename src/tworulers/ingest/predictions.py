@@ -1,0 +1,204 @@
+"""Which predictions made elsewhere belong to which references, and whether they compare."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tworulers.ingest.faults import Fault, FaultKind
+from tworulers.ingest.folders import list_images
+from tworulers.ingest.geometry import orientation
+from tworulers.ingest.labels import read_mapped_label, read_named_values
+from tworulers.io.images import Header, ImageError, Volume, read_header, same_grid
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Predictions and one reference folder, paired by name.
+
+    Attributes
+    ----------
+    pairs : ``exam_id``, ``prediction`` and ``reference`` (absolute paths), one row a pair.
+    missing : exams with a reference and no prediction.
+    extra : exams with a prediction and no reference.
+    faults : one fault each of the missing, notes on the extra, and what else lay in the folders.
+    """
+
+    pairs: pd.DataFrame
+    missing: list[str]
+    extra: list[str]
+    faults: list[Fault]
+
+    @property
+    def share(self) -> str:
+        """How many references have a prediction, in words: ``3 of 4 cases``."""
+        return f"{len(self.pairs)} of {len(self.pairs) + len(self.missing)} cases"
+
+
+def pair_predictions(
+    predictions: Path, references: Path, exam_ids: Iterable[str] | None = None
+) -> Pairing:
+    """Pair two folders of label maps by name; side files of other kinds are ignored.
+
+    Parameters
+    ----------
+    predictions, references : folders of NIfTI label maps named by exam.
+    exam_ids : the exams that matter; all where not given.
+    """
+    predicted = list_images(predictions, predictions.parent)
+    referred = list_images(references, references.parent)
+    wanted = None if exam_ids is None else set(exam_ids)
+    known = {e: p for e, p in referred.files.items() if wanted is None or e in wanted}
+    pairs = sorted(set(known) & set(predicted.files))
+    missing = sorted(set(known) - set(predicted.files))
+    extra = sorted(set(predicted.files) - set(referred.files))
+    faults = [*predicted.faults, *referred.faults]
+    mend = "predict the exam, or take its reference out"
+    faults += [
+        Fault(FaultKind.PAIRING, "a prediction", "none", mend, f"{referred.folder}/{e}", e)
+        for e in missing
+    ]
+    faults += [
+        Fault(FaultKind.PAIRING, "", "no reference", "", f"{predicted.folder}/{e}", e, note=True)
+        for e in extra
+    ]
+    faults += [
+        Fault(FaultKind.PAIRING, "a reference", "none", "add it", referred.folder, exam)
+        for exam in sorted((wanted or set()) - set(referred.files))
+    ]
+    rows = [(exam, str(predicted.files[exam]), str(known[exam])) for exam in pairs]
+    frame = pd.DataFrame(rows, columns=["exam_id", "prediction", "reference"]).astype("str")
+    return Pairing(frame, missing, extra, faults)
+
+
+def read_pair(
+    prediction: Path,
+    reference: Path,
+    labels: Iterable[int],
+    label_map: Mapping[int, int] | None = None,
+    reference_map: Mapping[int, int] | None = None,
+) -> tuple[Volume, Volume]:
+    """Read a prediction and its reference onto one grid, the reference's.
+
+    A prediction stored with flipped or swapped axes is turned, since both files say where their
+    voxels are; any other difference of grid is refused.
+
+    Parameters
+    ----------
+    prediction, reference : NIfTI label maps.
+    labels : the values of the structures.
+    label_map, reference_map : stored value to structure's value, every value named, for the
+        prediction and for the reference; where not given the values are the structures' own.
+
+    Raises
+    ------
+    ImageError : unreadable, unexpected values, or grids that no turn brings together.
+    """
+    own = {0: 0} | {int(label): int(label) for label in labels}
+    judge = read_named_values(reference, reference_map or own)
+    judged = read_named_values(prediction, label_map or own)
+    if not same_grid(judged, judge):
+        judged = turn_to(judged, judge)
+    if not same_grid(judged, judge):
+        raise ImageError(
+            f"{prediction} (shape {judged.array.shape}, orientation {_orient(judged)}) and "
+            f"{reference} (shape {judge.array.shape}, orientation {_orient(judge)}) do not lie on "
+            "one grid; resample the prediction to the reference's",
+            "grid",
+        )
+    return judged, judge
+
+
+def turn_to(volume: Volume, target: Volume) -> Volume:
+    """Flip and swap the axes of a volume until they point as the target's do."""
+    turn = _find_turn(volume.affine, target.affine)
+    array = nib.orientations.apply_orientation(volume.array, turn)
+    affine = volume.affine @ nib.orientations.inv_ornt_aff(turn, volume.array.shape)
+    return Volume(np.ascontiguousarray(array), affine, volume.path)
+
+
+def turn_header(header: Header, target: Header) -> Header:
+    """Say what a header would be once its image is turned to point as the target does."""
+    turn = _find_turn(header.affine, target.affine)
+    shape = [0, 0, 0]
+    for axis, place in enumerate(turn[:, 0].astype(int)):
+        shape[place] = header.shape[axis]
+    affine = header.affine @ nib.orientations.inv_ornt_aff(turn, header.shape)
+    return Header(header.path, tuple(shape), affine, header.dtype)
+
+
+def find_identical(pairing: Pairing, name: str) -> list[Fault]:
+    """Say which references are the predictions themselves, voxel by voxel and not empty.
+
+    A reference that is the prediction judges nothing: its Dice is 1 by construction.
+
+    Parameters
+    ----------
+    pairing : the pairs.
+    name : what the reference is called.
+    """
+    same = []
+    for row in pairing.pairs.itertuples(index=False):
+        try:
+            first, second = (read_mapped_label(Path(p), range(256), {}) for p in row[1:])
+        except ImageError:
+            continue
+        if second.array.any() and np.array_equal(first.array, second.array):
+            same.append(str(row.exam_id))
+    if not same:
+        return []
+    every = len(same) == len(pairing.pairs)
+    found = f"reference {name} equals the prediction in {len(same)} of {len(pairing.pairs)} exams"
+    mend = "use a reference made independently of the prediction"
+    listed = ", ".join(same[:10]) + (" ..." if len(same) > 10 else "")
+    expected = "a reference that differs from the prediction"
+    return [Fault(FaultKind.IDENTITY, expected, f"{found}: {listed}", mend, note=not every)]
+
+
+def check_pairs(pairing: Pairing) -> list[Fault]:
+    """List the pairs that cannot be read or do not lie on one grid, from headers alone."""
+    faults = []
+    for row in pairing.pairs.itertuples(index=False):
+        exam = str(row.exam_id)
+        try:
+            judged, judge = (read_header(Path(path)) for path in row[1:])
+        except ImageError as error:
+            faults.append(Fault(FaultKind.FILES, "", str(error), exam=exam))
+            continue
+        if same_grid(judged, judge):
+            continue
+        turned = turn_header(judged, judge)
+        if turned.shape != judge.shape:
+            expected, found = f"the reference's shape {judge.shape}", f"{judged.shape}"
+            mend = "resample the prediction to the reference"
+            faults.append(Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam))
+        elif not same_grid(turned, judge):
+            offset = float(np.linalg.norm(turned.affine[:3, 3] - judge.affine[:3, 3]))
+            expected = "the reference's place and spacing"
+            found = f"origins {offset:.4g} mm apart, spacing {_write_spacing(turned, judge)}"
+            mend = "resample the prediction to the reference"
+            faults.append(Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam))
+        else:
+            found = f"orientations differ: {orientation(judged)}/{orientation(judge)}; turned"
+            faults.append(Fault(FaultKind.GEOMETRY, "", found, exam=exam, note=True))
+    return faults
+
+
+def _find_turn(affine: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the axes and flips that make one affine's axes point as another's."""
+    start, end = (nib.io_orientation(matrix) for matrix in (affine, target))
+    turn: NDArray[np.float64] = nib.orientations.ornt_transform(start, end)
+    return turn
+
+
+def _write_spacing(first: Header, second: Header) -> str:
+    texts = [" x ".join(f"{size:.4g}" for size in header.spacing) for header in (first, second)]
+    return f"{texts[0]} and {texts[1]} mm"
+
+
+def _orient(volume: Volume) -> str:
+    return orientation(Header(volume.path, volume.array.shape, volume.affine, volume.array.dtype))

@@ -1,0 +1,169 @@
+"""How any data source becomes the cohort table: read by its layout, inspected, assembled."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.ingest.assemble import Ingested, assemble
+from tworulers.ingest.cspineseg import find_localizers, read_cspineseg
+from tworulers.ingest.decathlon import read_decathlon
+from tworulers.ingest.faults import Fault, FaultKind, refuse
+from tworulers.ingest.inspect import Inspection, inspect_source
+from tworulers.ingest.labels import read_mapped_label
+from tworulers.ingest.loose import read_loose
+from tworulers.ingest.manifest import read_manifest
+from tworulers.ingest.nnunet import read_nnunet
+from tworulers.ingest.people import clean_attributes, join_people, read_root_path, rename_columns
+from tworulers.ingest.provenance import apply_experts, read_experts
+from tworulers.ingest.source import Source
+from tworulers.ingest.text_table import read_text_table
+from tworulers.io.images import write_label
+from tworulers.schema import Dataset
+
+READERS: dict[str, Callable[[Path, Dataset], Source]] = {
+    "nnunet": read_nnunet,
+    "decathlon": read_decathlon,
+    "manifest": read_manifest,
+    "cspineseg": read_cspineseg,
+    "folder": read_loose,
+}
+"""The layouts that can be read, by the name in `dataset.source`."""
+
+LAYOUTS_OF_FILES = ("nnunet", "decathlon", "folder")
+"""Layouts that say nothing of people and of who drew the labels."""
+
+Progress = Callable[[Iterator[Inspection], int], Iterable[Inspection]]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A source and the inspections of its exams."""
+
+    source: Source
+    inspections: list[Inspection]
+
+
+def read_source(dataset: Dataset) -> Source:
+    """Read what a data source holds, by its layout, with people and experts joined where given.
+
+    Raises
+    ------
+    IngestError : no root, an unknown layout, or a source that cannot be read at all.
+    """
+    if dataset.source not in READERS:
+        mend = "set dataset.source"
+        refuse(Fault(FaultKind.FILES, f"a source of {sorted(READERS)}", dataset.source, mend))
+    if dataset.root is None or not Path(dataset.root).is_dir():
+        found = "none given" if dataset.root is None else f"{dataset.root}, which is no folder"
+        mend = f"set dataset.root to the folder of the {dataset.source} data"
+        refuse(Fault(FaultKind.FILES, "the folder of the data", found, mend))
+    root = Path(str(dataset.root)).absolute()
+    source = READERS[dataset.source](root, dataset)
+    if dataset.source in LAYOUTS_OF_FILES:
+        source = _add_tables(source, dataset)
+    return source
+
+
+def examine(
+    dataset: Dataset, *, full: bool, processes: int, progress: Progress | None = None
+) -> Examined:
+    """Read a source and inspect every exam of it.
+
+    Parameters
+    ----------
+    dataset : the source.
+    full : read every voxel, not only headers.
+    processes : worker processes.
+    progress : shows how far the inspection is.
+    """
+    source = read_source(dataset)
+    stream = inspect_source(source, dataset, full=full, processes=processes)
+    inspections = list(progress(stream, len(source.exams)) if progress else stream)
+    if dataset.source == "cspineseg":
+        localizers = find_localizers(inspections)
+        notes = [
+            Fault(FaultKind.GEOMETRY, "", f"{reason}; left out", exam=exam, note=True)
+            for exam, reason in localizers.items()
+        ]
+        source = replace(
+            source,
+            exclusions={**source.exclusions, **localizers},
+            faults=[*source.faults, *notes],
+        )
+    return Examined(source, inspections)
+
+
+def ingest(
+    dataset: Dataset, root: Path, *, processes: int, progress: Progress | None = None
+) -> Ingested:
+    """Make the cohort table of a data source; exams with faults are left out and listed.
+
+    Parameters
+    ----------
+    dataset : the source.
+    root : the project root; paths below it are written relative to it.
+    processes : worker processes.
+    progress : shows how far the inspection is.
+
+    Raises
+    ------
+    IngestError : the source cannot be read, or no exam of it can be used.
+    """
+    examined = examine(dataset, full=True, processes=processes, progress=progress)
+    return assemble(examined.source, examined.inspections, dataset, root)
+
+
+def write_mapped_labels(
+    cohort: pd.DataFrame, dataset: Dataset, root: Path, folder: Path
+) -> pd.DataFrame:
+    """Write the labels of a source whose stored values are replaced, and point the cohort to them.
+
+    Nothing is written below the source. Without a `label_map` the cohort is returned as it is.
+
+    Parameters
+    ----------
+    cohort : the cohort table.
+    dataset : its label map and structures.
+    root : the project root that relative paths belong to.
+    folder : where the new labels go.
+    """
+    if not dataset.reading.label_map:
+        return cohort
+    labels: list[str | None] = []
+    for row in cohort[["exam_id", "label"]].itertuples(index=False):
+        if not isinstance(row.label, str):
+            labels.append(None)
+            continue
+        stored = root / row.label
+        values = dataset.structures.values()
+        volume = read_mapped_label(stored, values, dataset.reading.label_map)
+        target = folder / f"{row.exam_id}.nii.gz"
+        write_label(target, volume.array, volume.affine)
+        shown = target.relative_to(root) if target.is_relative_to(root) else target
+        labels.append(shown.as_posix())
+    return cohort.assign(label=pd.Series(labels, index=cohort.index, dtype="str"))
+
+
+def _add_tables(source: Source, dataset: Dataset) -> Source:
+    """Join a table of people and a list of experts to a layout that has neither."""
+    exams, faults = source.exams, list(source.faults)
+    if dataset.reading.table:
+        path = read_root_path(dataset.reading.table, source.root)
+        table = rename_columns(read_text_table(path), dataset.reading.columns, path.name)
+        key = "exam_id" if "exam_id" in table else "patient_id"
+        table, found = clean_attributes(table, key, dataset.reading.missing, path.name)
+        faults += found
+        exams, found = join_people(exams, table, path.name)
+        faults += found
+    if dataset.reading.experts:
+        path = read_root_path(dataset.reading.experts, source.root)
+        names = {exam: {exam, f"{exam}.nii.gz"} for exam in exams["exam_id"]}
+        provenance, found = apply_experts(exams, names, read_experts(path), path.name)
+        exams, faults = exams.assign(provenance=provenance), [*faults, *found]
+    elif dataset.gold_share is None and dataset.source in LAYOUTS_OF_FILES:
+        found_text = "the layout does not say who drew the labels: all count as experts' (gold)"
+        mend = "list the experts' in dataset.reading.experts"
+        faults.append(Fault(FaultKind.PROVENANCE, "", found_text, mend, note=True))
+    return replace(source, exams=exams, faults=faults)

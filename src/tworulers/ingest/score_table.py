@@ -1,0 +1,334 @@
+"""Which scores a ready table holds, made elsewhere, wide or long: one row an exam, structure,
+metric.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.cohort.spelling import fold_spelling
+from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
+from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
+from tworulers.ingest.text_table import read_text_table
+from tworulers.schema import MACRO, METRICS, Metric, Provenance, ScoreTable
+from tworulers.tables import Scores, check_table, list_rows
+
+UNIT_INTERVAL = ("dice", "ndsc", "surface_dice")
+"""Metrics whose values lie between 0 and 1."""
+
+REGIME = "table"
+"""Regime of scores whose model is not ours."""
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class ScoreRecords:
+    """What a ready table says.
+
+    Attributes
+    ----------
+    scores : a scores table.
+    cohort : one row a scored exam: exam_id, patient_id, and the columns that describe it.
+    measures : metrics of the table's own, by name.
+    notes : what was computed, left out, or taken as something else, one sentence each.
+    """
+
+    scores: pd.DataFrame
+    cohort: pd.DataFrame
+    measures: dict[str, Metric]
+    notes: tuple[str, ...]
+
+
+def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> ScoreRecords:
+    """Read a ready score table and the people it is about, refusing what would be a guess.
+
+    Blank cells and declared codes are undefined scores, kept with that reason; `inf` is the worst
+    distance. The macro score is added as the plain mean over the structures where the table has
+    several and none of its own; one undefined structure makes it undefined.
+
+    Parameters
+    ----------
+    spec : the table and how to read it.
+    ruler, regime : what judged whom, in the result.
+
+    Raises
+    ------
+    IngestError : with every fault at once: missing files or columns, no provenance, values that are
+        no numbers or out of range, exams given twice or not described.
+    """
+    if spec.file is None:
+        raise IngestError([_fault("", "a score table", "none", "give scores.file=...")])
+    file, known = spec.file, [str(provenance) for provenance in Provenance]
+    if spec.provenance not in known:
+        mend = "say who drew the reference labels: scores.provenance=gold (experts) or silver"
+        found = repr(spec.provenance) if spec.provenance else "none"
+        refuse(_fault(file, f"a provenance, one of {', '.join(known)}", found, mend))
+    if spec.layout not in ("wide", "long"):
+        refuse(_fault(file, "scores.layout wide or long", repr(spec.layout), ""))
+    measures = {
+        name: Metric(name, measure.title or name, measure.higher_is_better, measure.unit)
+        for name, measure in spec.measures.items()
+    }
+    metrics = {**METRICS, **measures}
+    table = _filter_rows(_with_key(read_text_table(Path(file)), spec.columns, file), spec)
+    notes: list[str] = []
+    spread = _spread_wide if spec.layout == "wide" else _spread_long
+    cells = spread(table, spec, metrics)
+    scores = _read_values(cells, spec, notes)
+    scores = _add_macro(scores, notes)
+    scores = scores.assign(regime=regime, ruler=ruler, provenance=spec.provenance)
+    cohort = _describe_exams(table, scores, spec, notes)
+    ordered = scores[list(Scores.to_schema().columns)].reset_index(drop=True)
+    return ScoreRecords(check_table(ordered, Scores, file), cohort, measures, tuple(notes))
+
+
+def _fault(file: str, expected: str, found: str, mend: str, exam: str = "") -> Fault:
+    return Fault(FaultKind.TABLE, expected, found, mend, file, exam)
+
+
+def _with_key(table: pd.DataFrame, columns: dict[str, str], file: str) -> pd.DataFrame:
+    """Give the table a column exam_id; a key `a+b` joins two columns with an underscore."""
+    columns = {
+        ours: theirs for ours, theirs in columns.items() if ours in ("exam_id", "patient_id")
+    }
+    key = columns.get("exam_id", "")
+    if "+" in key and key not in table:
+        parts = [part.strip() for part in key.split("+")]
+        absent = [part for part in parts if part not in table]
+        if absent:
+            refuse(_fault(file, f"columns {absent}", f"{list(table)}", "correct columns.exam_id"))
+        joined = table[parts[0]].str.cat(table[parts[1:]], sep="_")
+        return rename_columns(
+            table.assign(exam_id=joined),
+            {ours: theirs for ours, theirs in columns.items() if ours != "exam_id"},
+            file,
+        )
+    table = rename_columns(table, columns, file)
+    if "exam_id" not in table:
+        mend = "map it: columns.exam_id=<name>"
+        refuse(_fault(file, "a column exam_id", f"{list(table)}", mend))
+    return table
+
+
+def _filter_rows(table: pd.DataFrame, spec: ScoreTable) -> pd.DataFrame:
+    """Keep the rows whose column holds one of the values, for the filters this table has."""
+    for column, values in spec.filters.items():
+        if column in table:
+            table = table[table[column].isin(values)]
+            if table.empty:
+                expected = f"rows with {column} {' or '.join(values)}"
+                refuse(_fault(str(spec.file), expected, "none", "correct scores.filters"))
+    return table.reset_index(drop=True)
+
+
+def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metric]) -> pd.DataFrame:
+    """Lay columns of scores out as rows: exam_id, structure, metric, cell."""
+    file = str(spec.file)
+    named = {ours: theirs for ours, theirs in spec.columns.items() if "/" in ours}
+    if not named:
+        named = _find_columns(list(table.columns), metrics)
+    if not named:
+        expected = f"columns such as dice_disc (metrics {', '.join(metrics)})"
+        mend = "map them: columns.disc/dice=<name>"
+        refuse(_fault(file, expected, f"{list(table)}", mend))
+    faults = []
+    for ours, theirs in named.items():
+        if theirs not in table:
+            faults.append(_fault(file, f"column {theirs!r}", f"{list(table)}", f"for {ours}"))
+        if ours.rpartition("/")[2] not in metrics:
+            expected = f"a metric, one of {', '.join(metrics)}"
+            mend = "declare a measure of your own in scores.measures"
+            faults.append(_fault(file, expected, f"{ours.rpartition('/')[2]!r} in {ours}", mend))
+    twice = table["exam_id"][table["exam_id"].duplicated()].unique()
+    faults += [_fault(file, "one row an exam", "several", "", str(exam)) for exam in twice[:SHOWN]]
+    refuse(*faults)
+    parts = [
+        pd.DataFrame(
+            {
+                "exam_id": table["exam_id"],
+                "structure": ours.rpartition("/")[0],
+                "metric": ours.rpartition("/")[2],
+                "cell": table[theirs],
+            }
+        )
+        for ours, theirs in named.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _find_columns(names: Sequence[str], metrics: dict[str, Metric]) -> dict[str, str]:
+    """Understand columns named `dice_disc` or `disc_dice`, and a lone `dice` as that of all."""
+    found = {}
+    for name in names:
+        for metric in sorted(metrics, key=len, reverse=True):
+            folded = name.casefold()
+            if folded == metric:
+                found[f"all/{metric}"] = name
+            elif folded.startswith(f"{metric}_"):
+                found[f"{name[len(metric) + 1 :]}/{metric}"] = name
+            elif folded.endswith(f"_{metric}"):
+                found[f"{name[: -len(metric) - 1]}/{metric}"] = name
+            else:
+                continue
+            break
+    return found
+
+
+def _spread_long(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metric]) -> pd.DataFrame:
+    """Take a table that has one row a score."""
+    file = str(spec.file)
+    names = {ours: spec.columns.get(ours, ours) for ours in ("structure", "metric", "value")}
+    absent = [theirs for theirs in names.values() if theirs not in table]
+    if absent:
+        mend = "map them in scores.columns"
+        refuse(_fault(file, f"columns {absent}", f"{list(table)}", mend))
+    cells = pd.DataFrame({ours: table[theirs] for ours, theirs in names.items()})
+    cells = cells.rename(columns={"value": "cell"}).assign(exam_id=table["exam_id"])
+    cells["metric"] = cells["metric"].str.casefold()
+    faults = []
+    if unknown := sorted(set(cells["metric"]) - set(metrics)):
+        expected = f"metrics {', '.join(metrics)}"
+        mend = "declare measures of your own in scores.measures"
+        faults.append(_fault(file, expected, ", ".join(map(repr, unknown)), mend))
+    twice = cells[cells.duplicated(["exam_id", "structure", "metric"])]
+    faults += [
+        _fault(file, f"one {row.metric} of {row.structure}", "several", "", str(row.exam_id))
+        for row in twice.head(SHOWN).itertuples()
+    ]
+    refuse(*faults)
+    return cells
+
+
+def _read_values(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.DataFrame:
+    """Read cells as numbers; declared codes are undefined, all else that is no number a fault."""
+    codes = {fold_spelling(code) for code in spec.missing}
+    text = cells["cell"].fillna("").astype(str)
+    coded = text.map(fold_spelling).isin(codes)
+    value = pd.to_numeric(text.where(~coded), errors="coerce").astype(float)
+    faults = []
+    for row in list_rows(cells[~coded & value.isna()].head(SHOWN)):
+        mend = "correct it, or declare it in scores.missing"
+        what = f"a number for {row['metric']} of {row['structure']}"
+        faults.append(_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
+    bounded = cells["metric"].isin(UNIT_INTERVAL)
+    wrong = (bounded & ~value.between(0, 1) | (value < 0)) & value.notna()
+    wrong &= cells["metric"].isin(METRICS)
+    for row in list_rows(cells[wrong].head(SHOWN)):
+        share = row["metric"] in UNIT_INTERVAL
+        limits = "from 0 to 1" if share else "of at least 0"
+        percent = "divide percentages by 100, or " if share else ""
+        mend = f"{percent}declare the code in scores.missing"
+        what = f"{row['metric']} of {row['structure']} {limits}"
+        faults.append(_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
+    refuse(*faults)
+    if coded.any():
+        exams = cells["exam_id"][coded].unique()
+        shown = ", ".join(map(str, exams[:SHOWN])) + (", ..." if len(exams) > SHOWN else "")
+        notes.append(f"{int(coded.sum())} scores are missing and stay undefined: {shown}")
+    reason = pd.Series("missing in the table", index=cells.index).where(coded)
+    return cells.drop(columns="cell").assign(value=value, undefined_because=reason)
+
+
+def _add_macro(scores: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Add the mean over structures to metrics that have several and no macro score."""
+    added = []
+    for metric, part in scores.groupby("metric", sort=False):
+        structures = part["structure"].unique()
+        if len(structures) < 2 or MACRO in structures:
+            continue
+        cells = part.set_index(["exam_id", "structure"])["value"]
+        wide = cells.unstack("structure")[list(structures)]  # noqa: PD010
+        macro = wide.sum(axis=1, skipna=False) / len(structures)
+        first = wide.isna().idxmax(axis=1).map("undefined in {}".format)
+        added.append(
+            pd.DataFrame(
+                {
+                    "exam_id": wide.index,
+                    "structure": MACRO,
+                    "metric": metric,
+                    "value": macro.to_numpy(),
+                    "undefined_because": first.where(macro.isna()).to_numpy(),
+                }
+            )
+        )
+        notes.append(f"macro {metric} is the plain mean of {', '.join(map(str, structures))}")
+    return pd.concat([scores, *added], ignore_index=True) if added else scores
+
+
+def _describe_exams(
+    table: pd.DataFrame, scores: pd.DataFrame, spec: ScoreTable, notes: list[str]
+) -> pd.DataFrame:
+    """Read who the exams are of, from a table of exams or from the score table itself."""
+    exams = list(dict.fromkeys(scores["exam_id"]))
+    if spec.cohort is not None:
+        return read_exam_table(spec.cohort, spec.cohort_columns, spec.missing, exams, notes)
+    used = set(spec.columns.values()) | {"structure", "metric", "value"}
+    used |= set(_find_columns(list(table.columns), {**METRICS}).values())
+    people = table.drop(columns=[c for c in table if c in used and c not in scores])
+    people = people.drop(columns=[c for c in ("structure", "metric", "value") if c in people])
+    return _describe(people.drop_duplicates(), exams, spec.missing, str(spec.file), notes)
+
+
+def read_exam_table(
+    file: str,
+    columns: dict[str, str],
+    missing: Sequence[str],
+    exams: Sequence[str],
+    notes: list[str],
+) -> pd.DataFrame:
+    """Read who scored exams are of from a table of exams.
+
+    Parameters
+    ----------
+    file : the table.
+    columns : the cohort's column names to the table's; a key of two columns is written `a+b`.
+    missing : codes for no value.
+    exams : the exams that have to be described, in the order of the result.
+    notes : is added to, a sentence each.
+
+    Returns
+    -------
+    One row an exam: exam_id, patient_id, and the columns that describe it.
+
+    Raises
+    ------
+    IngestError : missing columns, exams that are not described, contradicting rows.
+    """
+    people = _with_key(read_text_table(Path(file)), columns, file)
+    rest = {k: v for k, v in columns.items() if k not in ("exam_id", "patient_id")}
+    return _describe(rename_columns(people, rest, file), exams, missing, file, notes)
+
+
+def _describe(
+    people: pd.DataFrame,
+    exams: Sequence[str],
+    missing: Sequence[str],
+    file: str,
+    notes: list[str],
+) -> pd.DataFrame:
+    """Clean a table of exams and take the rows of the exams that are scored, none of them absent."""
+    people, faults = clean_attributes(people, "exam_id", missing, file)
+    people, repeated = collapse_duplicates(people, "exam_id", file)
+    faults += repeated
+    absent = sorted(set(exams) - set(people["exam_id"]))
+    faults += [
+        _fault(file, "a row that describes the exam", "none", "add it", exam)
+        for exam in absent[:SHOWN]
+    ]
+    if len(absent) > SHOWN:
+        faults.append(_fault(file, "", f"{len(absent) - SHOWN} more exams are not described", ""))
+    refuse(*faults)
+    notes += [fault.describe() for fault in faults]
+    spare = len(set(people["exam_id"]) - set(exams))
+    if spare:
+        notes.append(f"{spare} rows of {Path(file).name} describe exams without scores")
+    cohort = people.set_index("exam_id").loc[list(exams)].reset_index()
+    if "patient_id" not in cohort:
+        cohort.insert(1, "patient_id", cohort["exam_id"])
+        notes.append("the table names no patients: every exam counts as a patient")
+    if "age_over_89" not in cohort:
+        cohort["age_over_89"] = False
+    return cohort

@@ -1,0 +1,252 @@
+"""The tables of one audit as a person reads them, each naming its ruler and provenance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tworulers.audit import AuditResult
+from tworulers.report.rows import iterate_rows
+from tworulers.report.style import label_grouping, score_label
+from tworulers.report.tables import (
+    UNDEFINED,
+    Table,
+    make_table,
+    write_count,
+    write_interval,
+    write_number,
+    write_p,
+    write_rate,
+    write_score,
+)
+from tworulers.schema import METRICS
+
+SMALL = "†"
+
+TEST_NAMES: Mapping[str, str] = {
+    "mann_whitney": "Mann-Whitney",
+    "kruskal_wallis": "Kruskal-Wallis",
+}
+"""Tests as they are written."""
+
+
+def name_titles(audit: AuditResult) -> dict[str, str]:
+    """Return the title of each grouping, in order."""
+    return dict(zip(audit.groupings["grouping"], audit.groupings["title"], strict=True))
+
+
+def tabulate_groups(
+    audit: AuditResult, ruler: str, *, metric: str, structure: str, suppress_below: int = 0
+) -> Table:
+    """Tabulate where each group's scores lie, how they spread, and how many succeed.
+
+    Parameters
+    ----------
+    audit : the audit.
+    ruler : its ruler, with provenance.
+    metric, structure : the score.
+    suppress_below : groups with fewer exams are named but not described; 0 describes all.
+    """
+    groups = _of_score(audit.groups, metric, structure)
+    rates = _of_score(audit.rates, metric, structure)
+    rates = rates[rates["primary"].astype(bool)].set_index(["grouping", "group"])
+    titles = name_titles(audit)
+    rows = []
+    suppressed = 0
+    for group in iterate_rows(groups):
+        small = group.n < suppress_below
+        key = (group.grouping, group.group)
+        start = [titles.get(group.grouping, group.grouping), group.group]
+        if small:
+            suppressed += 1
+            rows.append([*start, f"< {suppress_below}", *["suppressed"] * 5])
+            continue
+        mark = SMALL if group.status in ("small", "not tested") else ""
+        rate = rates.loc[key] if key in rates.index else None
+        because = "no exams" if group.n == 0 else None
+        rows.append(
+            [
+                *start,
+                f"{group.n}{mark}",
+                write_score(group.mean, metric, because),
+                write_score(group.sd, metric, because or ("one exam" if group.n == 1 else None)),
+                write_score(group.median, metric, because),
+                UNDEFINED
+                if np.isnan(group.q1)
+                else f"{write_score(group.q1, metric)} to {write_score(group.q3, metric)}",
+                UNDEFINED if rate is None else write_rate(int(rate["successes"]), int(rate["n"])),
+            ]
+        )
+    threshold = audit.settings.thresholds.get(metric)
+    known = METRICS.get(metric)
+    sign = "<" if known and not known.higher_is_better else ">"
+    unit = f" {known.unit}" if known and known.unit else ""
+    success = "success" if threshold is None else f"success ({sign} {threshold:g}{unit})"
+    note = f"{SMALL} fewer than {audit.settings.min_group} exams: tested, but no verdict. " * any(
+        SMALL in row[2] for row in rows
+    )
+    if suppressed:
+        note += f"{write_count(suppressed, 'group')} below {suppress_below} exams suppressed."
+    undefined = int(groups["n_undefined"].sum())
+    infinite = int(groups["n_infinite"].sum())
+    if undefined or infinite:
+        note += f" Over all rows, {undefined} undefined and {infinite} infinite scores are not in"
+        note += " the means."
+    columns = ("grouping", "group", "n", "mean", "SD", "median", "quartiles", success)
+    return make_table(f"{score_label(metric, structure)} by {ruler}", columns, rows, note.strip())
+
+
+def tabulate_tests(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
+    """Tabulate the rank test of every grouping for one score."""
+    titles = name_titles(audit)
+    rows = []
+    for test in iterate_rows(_of_score(audit.tests, metric, structure)):
+        because = test.undefined_because
+        gap = write_interval(
+            write_score(test.median_gap, metric, because),
+            write_score(test.median_gap_low, metric),
+            write_score(test.median_gap_high, metric),
+        )
+        known = isinstance(test.best_group, str)
+        order = f"{test.best_group} / {test.worst_group}" if known else UNDEFINED
+        remark = [f"small groups: {test.small_groups}"] if test.small_groups else []
+        remark += ["unequal spread"] if test.unequal_spread else []
+        rows.append(
+            [
+                titles.get(test.grouping, test.grouping),
+                TEST_NAMES.get(test.test, test.test),
+                str(test.n),
+                write_number(test.statistic, 2, because),
+                write_p(test.p, because),
+                write_p(test.p_fdr, because),
+                write_number(test.effect, 3, because),
+                gap,
+                order,
+                "; ".join(remark),
+            ]
+        )
+    columns = ["grouping", "test", "n", "statistic", "p", "adjusted p", "effect"]
+    columns += ["gap of medians", "best / worst group", "remark"]
+    note = "Effect: rank-biserial correlation for two groups, epsilon squared for more. "
+    note += "; ".join(_describe_family(row) for row in iterate_rows(audit.families))
+    return make_table(f"Tests of {score_label(metric, structure)} by {ruler}", columns, rows, note)
+
+
+def tabulate_ratios(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
+    """Tabulate success rates, their difference and ratio, at the primary threshold."""
+    titles = name_titles(audit)
+    table = _of_score(audit.disparities, metric, structure)
+    rows = []
+    for ratio in iterate_rows(table[table["primary"].astype(bool)]):
+        because = ratio.undefined_because
+        value = write_number(ratio.dir, 3, because)
+        if ratio.degenerate:
+            bca = percentile = "degenerate"
+        else:
+            bca = _write_bounds(ratio.dir_low, ratio.dir_high)
+            bca = bca if ratio.dir_method == "bca" else UNDEFINED
+            percentile = _write_bounds(ratio.dir_percentile_low, ratio.dir_percentile_high)
+        rows.append(
+            [
+                titles.get(ratio.grouping, ratio.grouping),
+                _write_counts(ratio.groups, ratio.counts),
+                write_number(ratio.dpd, 3, because),
+                value + (" below four fifths" if ratio.below_four_fifths else ""),
+                percentile,
+                bca,
+                write_number(ratio.lowest_exact_bound, 2),
+                write_p(ratio.p_dpd),
+            ]
+        )
+    columns = ["grouping", "successes / n", "DPD", "DIR", "percentile interval", "BCa interval"]
+    columns += ["a rate may be as low as", "permutation p of DPD"]
+    note = (
+        "DIR is the lowest over the highest success rate and cannot exceed 1, so no interval of it "
+        "tests equality; the permutation p does. Degenerate: every draw gives the same ratio."
+    )
+    caption = f"Success rates of {score_label(metric, structure)} by {ruler}"
+    return make_table(caption, columns, rows, note)
+
+
+def tabulate_power(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
+    """Tabulate for tests that found nothing what they could have found."""
+    titles = name_titles(audit)
+    rows = []
+    table = _of_score(audit.power, metric, structure)
+    for grouping, part in table.groupby("grouping", sort=False):
+        gaps = {row.correction: row for row in iterate_rows(part)}
+        alone, family = gaps["none"], gaps["family"]
+        rows.append(
+            [
+                titles.get(str(grouping), str(grouping)),
+                write_score(alone.observed_gap, metric),
+                write_score(alone.detectable_gap, metric, alone.undefined_because),
+                write_score(family.detectable_gap, metric, family.undefined_because),
+                f"{100 * alone.power_at_observed:.0f} %",
+            ]
+        )
+    columns = ["grouping", "gap seen", "gap found with 80 % power", "the same within the family"]
+    columns += ["power at the gap seen"]
+    note = "A gap smaller than these would probably have been missed: not finding it is no proof of"
+    note += " equality."
+    caption = f"What could have been found: {score_label(metric, structure)} by {ruler}"
+    return make_table(caption, columns, rows, note)
+
+
+def tabulate_model(audit: AuditResult, ruler: str) -> Table:
+    """Tabulate the joint regression on several attributes."""
+    terms = audit.linear
+    first = terms.iloc[0]
+    because = first["undefined_because"]
+    caption = f"Joint model of {score_label(first['metric'], first['structure'])} by {ruler}"
+    columns = ("term", "coefficient", "interval", "p")
+    if isinstance(because, str) and because:
+        return make_table(caption, columns, [], f"Not fitted: {because}.")
+    rows = [
+        [
+            term.term,
+            write_number(term.coefficient, 4),
+            _write_bounds(term.low, term.high, 4),
+            write_p(term.p),
+        ]
+        for term in iterate_rows(terms)
+    ]
+    note = (
+        f"{first['n']} of {first['n_total']} exams; R² {first['r2']:.4f}, "
+        f"F({first['df_model']:.0f}, {first['df_residual']:.0f}) = {first['f']:.2f}, "
+        f"p {write_p(first['model_p'])}."
+    )
+    return make_table(caption, columns, rows, note)
+
+
+def _describe_family(row: Any) -> str:
+    missing = f"; missing: {row.missing}" if row.missing else ""
+    return (
+        f"Family {row.family}: {row.size} of {row.configured} tests, {row.significant} significant "
+        f"at adjusted p < {row.alpha:g}{missing}"
+    )
+
+
+def _write_counts(groups: str, counts: str) -> str:
+    """Write `Female 37/38, Male 37/38` from the groups and the counts of a row."""
+    return ", ".join(
+        f"{g} {c}" for g, c in zip(groups.split(" / "), counts.split(" / "), strict=True)
+    )
+
+
+def _write_bounds(low: float, high: float, digits: int = 3) -> str:
+    if np.isnan(low) or np.isnan(high):
+        return UNDEFINED
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _of_score(table: pd.DataFrame, metric: str, structure: str) -> pd.DataFrame:
+    return table[(table["metric"] == metric) & (table["structure"] == structure)]
+
+
+def write_labels(audit: AuditResult) -> Mapping[str, str]:
+    """Return each grouping's title with its groups and their sizes below it, for axes."""
+    return {
+        row.grouping: label_grouping(row.title, row.groups) for row in iterate_rows(audit.groupings)
+    }

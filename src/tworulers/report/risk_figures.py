@@ -1,0 +1,313 @@
+"""Pictures of a risk score by group: the AUC matrix, distributions, ROC curves, the paradox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from numpy.typing import NDArray
+
+from tworulers.report.rows import iterate_rows
+from tworulers.report.style import GROUP_COLOURS, start_figure
+
+PALETTE = GROUP_COLOURS
+
+DASHES = ("-", "--", "-.", ":")
+"""Line styles repeat the colours' message, for print without colour."""
+
+EVENT_NAMES = {1: "events", 0: "non-events"}
+SMALLEST_BIN = 5
+EVENT_COLOUR = GROUP_COLOURS[5]
+MAP = "cividis"
+
+
+def make_figure(
+    draws: Sequence[Callable[[Axes], None]],
+    *,
+    width: float = 5.0,
+    height: float = 4.6,
+    columns: int = 3,
+) -> Figure:
+    """Draw panels of the given size in inches on a new figure, `columns` of them in a row."""
+    across = min(columns, len(draws))
+    down = -(-len(draws) // across)
+    figure = start_figure(width * across, height * down)
+    panels = np.ravel(figure.subplots(down, across, squeeze=False))
+    for axes, draw in zip(panels, draws, strict=False):
+        draw(axes)
+    for axes in panels[len(draws) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
+    """Draw the AUC matrix as a heat map, each cell with its value, interval and numbers.
+
+    Parameters:
+        cells: one row a cell, as `tabulate_cells` gives it. Undefined cells are hatched and say
+            why; cells of few events or non-events carry an asterisk.
+    """
+    events = list(dict.fromkeys(cells["events_of"]))
+    colours, scale = colormaps[MAP], Normalize(0.0, 1.0)
+    size = max(5.0, 9.0 - 0.5 * len(events))
+    for cell in iterate_rows(cells):
+        x, y = events.index(cell.non_events_of), events.index(cell.events_of)
+        if np.isnan(cell.auc):
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor="white", hatch="///",
+                                     edgecolor="0.7"))  # fmt: skip
+            reasons = [reason.split(" in ")[0] for reason in cell.undefined_because.split("; ")]
+            text, ink = "\n".join(["undefined", *reasons]).replace("_", " "), "black"
+        else:
+            colour = colours(scale(cell.auc))
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white"))
+            few = "*" if "few_" in cell.remarks else ""
+            between = (
+                f"[{cell.low:.3f}, {cell.high:.3f}]" if cell.low == cell.low else "no interval"
+            )
+            text = f"{cell.auc:.3f}{few}\n{between}\n{cell.n_events} × {cell.n_non_events}"
+            ink = "black" if cell.auc > 0.55 else "white"
+        axes.text(x, y, text, ha="center", va="center", fontsize=size, color=ink)
+    axes.set(
+        xlim=(-0.5, len(events) - 0.5),
+        ylim=(len(events) - 0.5, -0.5),
+        xticks=range(len(events)),
+        yticks=range(len(events)),
+        xlabel="non-events of (n after ×)",
+        ylabel="events of (n before ×)",
+        title="AUC, events of a row against non-events of a column",
+    )
+    axes.set_xticklabels(events, rotation=30, ha="right")
+    axes.set_yticklabels(events)
+    axes.set_aspect("equal")
+    axes.grid(False)
+
+
+def draw_distributions(scores: pd.DataFrame, axes: Axes, *, score_name: str) -> None:
+    """Draw the score by group and outcome as boxes (quartiles, whiskers 5 % and 95 %) with n.
+
+    Parameters:
+        scores: columns group, outcome (1, 0), score; rows without a group are not drawn.
+        score_name: axis label, with its unit.
+    """
+    known = scores[scores["group"].notna()]
+    groups = _groups_of(scores)
+    values, labels, fills = [], [], []
+    for group in groups:
+        for outcome in (1, 0):
+            part = known[(known["group"] == group) & (known["outcome"] == outcome)]
+            values.append(part["score"].to_numpy())
+            labels.append(f"{group}\n{EVENT_NAMES[outcome]}, n = {len(part)}")
+            fills.append(EVENT_COLOUR if outcome else PALETTE[0])
+    boxes = axes.boxplot(values, orientation="horizontal", whis=(5, 95), showfliers=False,
+                         patch_artist=True, widths=0.6)  # fmt: skip
+    for box, fill in zip(boxes["boxes"], fills, strict=True):
+        box.set(facecolor=fill, alpha=0.75, hatch="//" if fill == EVENT_COLOUR else "")
+    for line in boxes["medians"]:
+        line.set(color="black", linewidth=1.5)
+    axes.set_yticks(range(1, len(labels) + 1), labels, fontsize=max(5, 9 - len(groups) // 2))
+    axes.invert_yaxis()
+    axes.set(xlabel=score_name, title="Score by group and outcome")
+
+
+def draw_roc_within(scores: pd.DataFrame, axes: Axes) -> None:
+    """Draw the ROC curve of each group among itself, and of all rows together.
+
+    Parameters:
+        scores: columns group (missing in rows that count overall only), outcome (1, 0), score.
+    """
+    for k, group in enumerate(_groups_of(scores)):
+        own = scores[scores["group"] == group]
+        _plot_roc(axes, _side(own, 1), _side(own, 0), group, k)
+    events, others = _side(scores, 1), _side(scores, 0)
+    axes.plot(*_roc(events, others), color="black", linewidth=2.4, alpha=0.45, zorder=1,
+              label=f"overall ({len(events)} × {len(others)})")  # fmt: skip
+    _finish_roc(axes, "ROC within groups (events × non-events)")
+
+
+def draw_roc_across(scores: pd.DataFrame, axes: Axes, *, events_of: str) -> None:
+    """Draw the ROC curves of one group's events against the non-events of every group.
+
+    Parameters:
+        scores: columns group, outcome (1, 0), score.
+        events_of: the group whose events are shown; its own curve is the thick one.
+    """
+    events = _side(scores[scores["group"] == events_of], 1)
+    for k, group in enumerate(_groups_of(scores)):
+        others = _side(scores[scores["group"] == group], 0)
+        _plot_roc(axes, events, others, group, k, width=2.6 if group == events_of else 1.3)
+    _finish_roc(axes, f"Events of {events_of} against non-events of each")
+
+
+def draw_calibration(bins: pd.DataFrame, axes: Axes) -> None:
+    """Draw observed against expected event rates by group and bin, with Wilson intervals.
+
+    Parameters:
+        bins: as `tabulate_calibration` gives it; the rows of whole groups supply n.
+    """
+    own = bins[(bins["bin"] != "all") & (bins["n"] >= SMALLEST_BIN)]
+    whole = bins[bins["bin"] == "all"].set_index("group")
+    top = float(np.nanmax(own[["expected", "observed"]].to_numpy(), initial=0.0)) * 1.05 or 1.0
+    for k, group in enumerate(dict.fromkeys(bins["group"])):
+        part = own[own["group"] == group]
+        if part.empty:
+            continue
+        error = np.abs(part[["low", "high"]].to_numpy().T - part["observed"].to_numpy())
+        count, events = whole.loc[group, ["n", "n_events"]]
+        axes.errorbar(part["expected"], part["observed"], yerr=error, fmt="o", markersize=4,
+                      linewidth=1, elinewidth=0.7, color=PALETTE[k % len(PALETTE)],
+                      linestyle=DASHES[k % len(DASHES)],
+                      label=f"{group} (n = {count}, {events} events)")  # fmt: skip
+    axes.plot([0, top], [0, top], color="0.7", linewidth=0.8)
+    axes.set(
+        xlabel="expected: mean predicted probability of the bin",
+        ylabel=f"observed event rate (bins of {SMALLEST_BIN} rows or more)",
+        title="Calibration by group",
+        xlim=(0, top),
+        ylim=(0, min(1.0, top * 1.3)),
+    )
+    _legend_below(axes)
+
+
+def draw_densities(densities: pd.DataFrame, axes: Axes, *, title: str) -> None:
+    """Draw a scenario's risk by group and outcome: events filled, non-events as lines.
+
+    Parameters:
+        densities: columns group, outcome, risk, density, as `tabulate_densities` gives it.
+    """
+    groups = list(dict.fromkeys(densities["group"]))
+    for (group, outcome), part in densities.groupby(["group", "outcome"], sort=False):
+        k = groups.index(group)
+        if outcome == 1:
+            axes.fill_between(part["risk"], part["density"], color=PALETTE[k], alpha=0.35,
+                              linewidth=0)  # fmt: skip
+        axes.plot(part["risk"], part["density"], color=PALETTE[k],
+                  linestyle="-" if outcome else "--", linewidth=1.3)  # fmt: skip
+    handles: list[Artist] = [Patch(color=PALETTE[k], label=group) for k, group in enumerate(groups)]
+    handles += [Line2D([], [], color="0.3", linestyle=s, label=n) for s, n in
+                (("-", "events (filled)"), ("--", "non-events"))]  # fmt: skip
+    axes.legend(handles=handles, fontsize=7, frameon=False)
+    axes.set(xlabel="risk (probability)", ylabel="density (each curve of area 1)", title=title)
+    axes.set_ylim(bottom=0)
+
+
+def draw_paradox(table: pd.DataFrame, axes: Axes) -> None:
+    """Draw how the AUC values move from scenario to scenario: a group up, the overall down.
+
+    Parameters:
+        table: columns scenario, column, exact, printed, as `tabulate_scenarios` gives it. Lines
+            are exact values; crosses are the printed ones of one finite simulation.
+    """
+    names = {
+        "auc": ("overall", "black"),
+        "auc_m": ("within m", PALETTE[0]),
+        "auc_f": ("within f", PALETTE[1]),
+        "xauc_mf": ("events m | non-events f", PALETTE[2]),
+        "xauc_fm": ("events f | non-events m", PALETTE[3]),
+    }
+    scenarios = list(dict.fromkeys(table["scenario"]))
+    for k, (column, (name, colour)) in enumerate(names.items()):
+        part = table[table["column"] == column].set_index("scenario").loc[scenarios]
+        axes.plot(scenarios, part["exact"], color=colour, marker="o", markersize=4,
+                  linewidth=2.4 if column == "auc" else 1.3, linestyle=DASHES[k % len(DASHES)],
+                  label=name)  # fmt: skip
+        axes.plot(scenarios, part["printed"], "x", color=colour, markersize=6)
+        for x, value in enumerate(part["exact"]):
+            axes.annotate(f"{value:.3f}", (x, value), textcoords="offset points", xytext=(6, -10),
+                          fontsize=6.5, color=colour)  # fmt: skip
+    axes.plot([], [], "x", color="0.3", label="printed (one simulation)")
+    axes.set(xlabel="scenario", ylabel="AUC", title="A group improves, the overall value falls")
+    axes.set_xlim(-0.3, len(scenarios) - 0.5)
+    axes.legend(fontsize=7, frameon=False, loc="lower left")
+
+
+def draw_sampling(table: pd.DataFrame, axes: Axes, *, level: float) -> None:
+    """Draw where a simulation puts each cell, and where the printed value lies.
+
+    Parameters:
+        table: as `predict_sampling` gives it, one number of patients, any scenarios.
+        level: of the intervals, for the label.
+    """
+    rows = table.reset_index(drop=True)
+    y = np.arange(len(rows))
+    error = np.stack([rows["exact"] - rows["low"], rows["high"] - rows["exact"]])
+    axes.errorbar(rows["exact"], y, xerr=error, fmt="o", color=PALETTE[0], capsize=3, markersize=4,
+                  label=f"exact, {level:.0%} interval of a simulation")  # fmt: skip
+    axes.plot(rows["printed"], y, "x", color=EVENT_COLOUR, markersize=7, label="printed")
+    labels = [
+        f"({r.scenario}) {r.events_of} | {r.non_events_of}, {r.n_events:.0f} × {r.n_non_events:.0f}"
+        for r in iterate_rows(rows)
+    ]
+    axes.set_yticks(y, labels, fontsize=7)
+    axes.invert_yaxis()
+    patients = int(rows["patients"].iloc[0])
+    axes.set(xlabel="AUC (events | non-events, expected numbers)",
+             title=f"Simulations of {patients:,} patients")  # fmt: skip
+    axes.legend(fontsize=7, frameon=False, loc="lower left")
+
+
+def _groups_of(scores: pd.DataFrame) -> list[str]:
+    """Groups in the order of their categories, or by name."""
+    column = scores["group"]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return [str(name) for name in column.cat.categories]
+    return sorted(column.dropna().unique())
+
+
+def _side(scores: pd.DataFrame, outcome: int) -> NDArray[np.float64]:
+    return scores.loc[scores["outcome"] == outcome, "score"].to_numpy(dtype=np.float64)
+
+
+def _plot_roc(
+    axes: Axes,
+    events: NDArray[np.float64],
+    others: NDArray[np.float64],
+    group: str,
+    k: int,
+    width: float = 1.5,
+) -> None:
+    label = f"{group} ({len(events)} × {len(others)})"
+    if len(events) == 0 or len(others) == 0:
+        axes.plot([], [], color="0.6", label=f"{label}: undefined")
+        return
+    axes.plot(*_roc(events, others), color=PALETTE[k % len(PALETTE)], linewidth=width,
+              linestyle=DASHES[k % len(DASHES)], label=label)  # fmt: skip
+
+
+def _finish_roc(axes: Axes, title: str) -> None:
+    axes.plot([0, 1], [0, 1], color="0.8", linewidth=0.8, zorder=0)
+    axes.set(
+        xlabel="share of non-events above the threshold",
+        ylabel="share of events above the threshold",
+        title=title,
+        xlim=(0, 1),
+        ylim=(0, 1.005),
+    )
+    _legend_below(axes)
+
+
+def _legend_below(axes: Axes) -> None:
+    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+
+
+def _roc(
+    events: NDArray[np.float64], others: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares of non-events and of events at or above each score, from the highest down."""
+    cuts = np.unique(np.concatenate([events, others]))[::-1]
+    if cuts.size > 2000:
+        cuts = cuts[np.unique(np.linspace(0, cuts.size - 1, 2000).astype(int))]
+
+    def share(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        ordered = np.sort(values)
+        above = values.size - np.searchsorted(ordered, cuts, side="left")
+        return np.concatenate([[0.0], above / max(values.size, 1)])
+
+    return share(others), share(events)

@@ -1,0 +1,205 @@
+"""What two rulers say of the same predictions, side by side: scores by group, and exam by exam."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tworulers.report.style import (
+    GROUP_COLOURS,
+    GROUP_MARKERS,
+    ruler_colour,
+    score_label,
+    start_figure,
+    with_counts,
+    wrap,
+    write_difference,
+)
+
+GOLDEN_ANGLE = 2.399963
+
+
+@dataclass(frozen=True)
+class RulerPanel:
+    """One ruler's side of a figure: its name, who made its labels, and what its test said.
+
+    Attributes
+    ----------
+    ruler, title, provenance : who judges.
+    p, p_fdr : raw and adjusted; NaN where the test is undefined, and `undefined_because` says why.
+    alpha : the level that `p_fdr` is held against.
+    """
+
+    ruler: str
+    title: str
+    provenance: str
+    p: float
+    p_fdr: float
+    alpha: float = 0.05
+    undefined_because: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Write the test's outcome in a line."""
+        if np.isnan(self.p):
+            return f"not tested: {self.undefined_because or 'undefined'}"
+        adjusted = "undefined" if np.isnan(self.p_fdr) else f"{self.p_fdr:.2g}"
+        significant = "significant" if self.p_fdr < self.alpha else "not significant"
+        return f"p = {self.p:.2g}, adjusted {adjusted}: {significant}"
+
+
+def draw_two_rulers(
+    scores: pd.DataFrame,
+    panels: Sequence[RulerPanel],
+    *,
+    metric: str,
+    structure: str,
+    grouping_title: str,
+) -> Figure:
+    """Draw the scores of each group under each ruler on one scale, gap and spread written in.
+
+    The band behind the points spans the group medians: its height is the gap.
+
+    Parameters
+    ----------
+    scores : one row an exam and ruler: `ruler`, `group` (ordered categorical), `value`; exams
+        without group left out.
+    panels : the rulers from left to right.
+    metric, structure : what `value` is, for the axis.
+    grouping_title : what the groups are, for the axis.
+    """
+    widest = max(3, len(scores["group"].cat.categories))
+    figure = start_figure((1.0 + 1.1 * widest) * len(panels) + 0.5, 4.9)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for ax, panel in zip(axes, panels, strict=True):
+        mine = scores[(scores["ruler"] == panel.ruler) & np.isfinite(scores["value"])]
+        colour = ruler_colour(panel.ruler)
+        medians = mine.groupby("group", observed=True)["value"].median()
+        if len(medians) > 1:
+            ax.axhspan(medians.min(), medians.max(), color=colour, alpha=0.22, linewidth=0)
+        draw_groups(ax, mine)
+        ax.set_xlabel(grouping_title)
+        gap = write_difference(medians.max() - medians.min(), metric) if len(medians) else "—"
+        ax.text(
+            0,
+            1.015,
+            f"provenance of labels: {panel.provenance}, {len(mine)} exams\n"
+            f"gap of medians {gap} · within-group SD {_write_sd(mine, metric)}\n{panel.verdict}",
+            transform=ax.transAxes,
+            va="bottom",
+            fontsize=9,
+            linespacing=1.35,
+        )
+        title = wrap(f"Judged by {panel.ruler}: {panel.title}", 14 * widest)
+        ax.set_title(title, color=colour, weight="bold", pad=49)
+    axes[0].set_ylabel(score_label(metric, structure))
+    return figure
+
+
+def draw_groups(ax: Axes, scores: pd.DataFrame) -> None:
+    """Draw every exam of each group as a point, with the group's quartiles behind it.
+
+    `scores` has `group` (ordered categorical) and finite `value`; points are spread sideways by
+    their rank order.
+    """
+    groups = [str(group) for group in scores["group"].cat.categories]
+    by_group = scores["group"].astype(str)
+    values = [scores.loc[by_group == group, "value"].to_numpy(float) for group in groups]
+    filled = [place for place, group in enumerate(values) if group.size]
+    if filled:
+        ax.boxplot(
+            [values[place] for place in filled],
+            positions=filled,
+            widths=0.62,
+            showfliers=False,
+            medianprops={"color": "black", "linewidth": 1.6},
+            boxprops={"color": "#888888"},
+            whiskerprops={"color": "#888888"},
+            capprops={"color": "#888888"},
+        )
+    for place in filled:
+        exams = values[place]
+        ax.scatter(
+            place + 0.24 * np.sin(GOLDEN_ANGLE * np.arange(exams.size)),
+            np.sort(exams),
+            s=15,
+            color=GROUP_COLOURS[place % len(GROUP_COLOURS)],
+            marker=GROUP_MARKERS[place % len(GROUP_MARKERS)],
+            alpha=0.75,
+            linewidths=0,
+            zorder=3,
+        )
+    counts = {group: exams.size for group, exams in zip(groups, values, strict=True)}
+    ax.set_xticks(range(len(groups)), with_counts(groups, counts))
+    ax.set_xlim(-0.6, len(groups) - 0.4)
+    ax.grid(visible=False, axis="x")
+
+
+def draw_inflation(
+    paired: pd.DataFrame, *, metric: str, structure: str, titles: Mapping[str, str]
+) -> Figure:
+    """Draw each exam's score under the second ruler against its score under the first.
+
+    Parameters
+    ----------
+    paired : one row an exam, its two columns named after the rulers, first ruler first.
+    metric, structure : what the scores are.
+    titles : what each ruler is, with its provenance.
+    """
+    first, second = paired.columns
+    finite = paired[np.isfinite(paired).all(axis=1)]
+    left_out = len(paired) - len(finite)
+    figure = start_figure(5.6, 5.4)
+    ax = figure.subplots()
+    label = score_label(metric, structure)
+    ax.set_xlabel(f"{label}\njudged by {wrap(titles[first], 44)}")
+    ax.set_ylabel(f"{label}\njudged by {wrap(titles[second], 44)}")
+    note = f", {left_out} undefined or infinite left out" if left_out else ""
+    if finite.empty:
+        ax.set_title(f"No exam has a finite score under both rulers{note}")
+        return figure
+    ax.scatter(
+        finite[first],
+        finite[second],
+        s=18,
+        color=ruler_colour(second),
+        alpha=0.75,
+        linewidths=0,
+        zorder=3,
+    )
+    low, high = float(finite.min().min()), float(finite.max().max())
+    margin = 0.04 * (high - low or 1.0)
+    ends = (low - margin, high + margin)
+    ax.plot(ends, ends, color="black", linewidth=1, linestyle="--")
+    ax.set(xlim=ends, ylim=ends, aspect="equal")
+    ax.text(
+        low + 0.3 * (high - low),
+        low + 0.26 * (high - low),
+        "equal under both rulers",
+        fontsize=8.5,
+        rotation=45,
+        rotation_mode="anchor",
+        va="top",
+    )
+    difference = finite[second] - finite[first]
+    spreads = [
+        write_difference(float(finite[side].std(ddof=1)), metric) for side in (first, second)
+    ]
+    ax.set_title(
+        f"The same predictions under two rulers, n = {len(finite)} exams{note}\n"
+        f"mean difference {write_difference(float(difference.mean()), metric)}\n"
+        f"SD over exams {spreads[0]} by {first}, {spreads[1]} by {second}",
+        fontsize=9.5,
+    )
+    return figure
+
+
+def _write_sd(scores: pd.DataFrame, metric: str) -> str:
+    grouped = scores.groupby("group", observed=True)["value"]
+    residuals = scores["value"] - grouped.transform("mean")
+    freedom = len(scores) - grouped.ngroups
+    sd = float(np.sqrt((residuals**2).sum() / freedom)) if freedom > 0 else float("nan")
+    return write_difference(sd, metric)

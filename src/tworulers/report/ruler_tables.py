@@ -1,0 +1,170 @@
+"""The tables of a comparison, of rulers or of regimes, as a person reads them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tworulers.report.rows import iterate_rows
+from tworulers.report.style import score_label
+from tworulers.report.tables import (
+    UNDEFINED,
+    Table,
+    make_table,
+    write_interval,
+    write_number,
+    write_p,
+    write_score,
+)
+from tworulers.report.verdict_words import TITLES
+from tworulers.schema import METRICS
+
+
+def tabulate_inflation(inflation: pd.DataFrame, base: str, other: str) -> Table:
+    """Tabulate the paired difference of every score.
+
+    Parameters
+    ----------
+    inflation : of a comparison of rulers.
+    base, other : the rulers, with provenance.
+    """
+    rows = []
+    for row in iterate_rows(inflation[inflation["metric"].isin(METRICS)]):
+        because, metric = row.undefined_because, row.metric
+        difference = write_interval(
+            write_score(row.mean, metric, because),
+            write_score(row.mean_low, metric),
+            write_score(row.mean_high, metric),
+        )
+        share = UNDEFINED if np.isnan(row.forgiven_share) else f"{100 * row.forgiven_share:.0f} %"
+        rows.append(
+            [
+                score_label(metric, row.structure),
+                str(row.n),
+                write_score(row.mean_base, metric, because),
+                write_score(row.mean_other, metric, because),
+                difference,
+                share,
+                write_number(row.spearman, 2),
+            ]
+        )
+    columns = (
+        "score",
+        "n",
+        "mean, first",
+        "mean, second",
+        "difference",
+        "forgiven",
+        "Spearman's ρ",
+    )
+    note = (
+        f"First: {base}. Second: {other}. Forgiven: the share of the distance from a perfect score "
+        "under the first ruler that the second one closes."
+    )
+    return make_table("The same predictions under two rulers", columns, rows, note)
+
+
+def tabulate_closeness(closeness: pd.DataFrame, other: str) -> Table:
+    """Tabulate how model, ruler and expert agree, in mean Dice."""
+    rows = [
+        [
+            row.structure,
+            str(row.n),
+            write_number(row.model_ruler, 4),
+            write_number(row.model_expert, 4),
+            write_number(row.ruler_expert, 4, "unknown"),
+            write_number(row.shared_error, 3, "unknown"),
+            write_number(row.vcr_mad, 2),
+            row.status.replace("_", " "),
+        ]
+        for row in iterate_rows(closeness)
+    ]
+    columns = ["structure", "n", "model and ruler", "model and expert", "ruler and expert"]
+    columns += ["shared error", "spread ratio", "the ruler is"]
+    note = "Mean Dice. Too close: the model agrees with the ruler better, by more than .03, than "
+    note += "either does with the expert, and the scores spread half as much or less."
+    return make_table(f"Is the ruler independent of the model? {other}", columns, rows, note)
+
+
+def tabulate_verdicts(
+    verdicts: pd.DataFrame, titles: Mapping[str, str], base: str, other: str
+) -> Table:
+    """Tabulate what changing the ruler did to each test given, and the figures it is read from."""
+    rows = []
+    for row in iterate_rows(verdicts):
+        because = row.undefined_because
+        spread = write_interval(
+            write_number(row.vcr_mad, 2, because),
+            write_number(row.vcr_mad_low, 2),
+            write_number(row.vcr_mad_high, 2),
+        )
+        ratio = write_interval(
+            write_number(row.gap_ratio, 2, because),
+            write_number(row.gap_ratio_low, 2),
+            write_number(row.gap_ratio_high, 2),
+        )
+        gaps = [write_score(gap, row.metric, because) for gap in (row.gap_base, row.gap_other)]
+        rows.append(
+            [
+                f"{titles.get(row.grouping, row.grouping)}: "
+                f"{score_label(row.metric, row.structure)}",
+                f"{write_p(row.p_base)} → {write_p(row.p_other)}",
+                f"{write_p(row.p_fdr_base)} → {write_p(row.p_fdr_other)}",
+                f"{gaps[0]} → {gaps[1]}",
+                ratio,
+                spread,
+                f"{write_number(row.gap_part, 1)} / {write_number(row.noise_part, 1)}",
+                write_p(row.swap_p, because),
+                TITLES.get(row.verdict, row.verdict) + (", reversal" if row.reversal else ""),
+            ]
+        )
+    columns = ["test", "p", "adjusted p", "gap of medians", "gap ratio", "spread ratio (MAD)"]
+    columns += ["gap / noise part of H", "p of exchanging rulers", "verdict"]
+    note = f"From {base} to {other}. Spread ratio above 1: narrower under the second ruler. A large"
+    note += " p of exchanging rulers: the change of H itself is within chance."
+    return make_table("What changing the ruler did", columns, rows, note)
+
+
+def tabulate_four_fifths(table: pd.DataFrame, titles: Mapping[str, str]) -> Table:
+    """Tabulate the success ratios that one ruler alone puts below four fifths."""
+    rows = [
+        [
+            f"{titles.get(row.grouping, row.grouping)}: {score_label(row.metric, row.structure)}",
+            f"{row.threshold:g}",
+            write_number(row.dir_base, 3),
+            str(row.counts_base),
+            write_number(row.dir_other, 3),
+            str(row.counts_other),
+        ]
+        for row in iterate_rows(table)
+    ]
+    columns = ("score", "threshold", "DIR, first", "counts, first", "DIR, second", "counts, second")
+    return make_table("Below four fifths under one ruler only", columns, rows)
+
+
+def tabulate_regimes(
+    differences: pd.DataFrame, gaps: pd.DataFrame, base: str, other: str, ruler: str
+) -> Table:
+    """Tabulate how two regimes' scores differ under one ruler, and how many gaps changed."""
+    rows = []
+    for row in iterate_rows(differences[differences["metric"].isin(METRICS)]):
+        mine = gaps[(gaps["metric"] == row.metric) & (gaps["structure"] == row.structure)]
+        counts = mine["change"].value_counts()
+        rows.append(
+            [
+                score_label(row.metric, row.structure),
+                str(row.n),
+                write_score(row.mean_base, row.metric),
+                write_score(row.mean_other, row.metric),
+                write_interval(
+                    write_score(row.mean, row.metric, row.undefined_because),
+                    write_score(row.mean_low, row.metric),
+                    write_score(row.mean_high, row.metric),
+                ),
+                write_p(row.wilcoxon_p),
+                f"{counts.get('wider', 0)} / {counts.get('narrower', 0)} of {len(mine)}",
+            ]
+        )
+    columns = ["score", "n", f"mean, {base}", f"mean, {other}", "difference", "Wilcoxon's p"]
+    columns += ["gaps wider / narrower"]
+    return make_table(f"Regimes {base} and {other}, by {ruler}", columns, rows)

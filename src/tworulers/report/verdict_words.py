@@ -1,0 +1,158 @@
+"""What each verdict on a ruler means, in words that never say more than was found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tworulers.report.rows import iterate_rows
+from tworulers.report.style import name_score
+from tworulers.report.tables import write_count, write_p
+from tworulers.stats.battery import EXTRA
+
+CONCERN = "This concerns the ruler, not the patients."
+
+TITLES: Mapping[str, str] = {
+    "false_confidence": "False confidence",
+    "false_magnitude": "False magnitude",
+    "mixed": "Mixed",
+    "unattributed": "Unattributed",
+    "false_reassurance_by_magnitude": "False reassurance, by magnitude",
+    "false_reassurance_by_noise": "False reassurance, by noise",
+    "exaggerated": "Exaggerated",
+    "understated": "Understated",
+    "stable": "Same conclusion",
+    "too_close": "Ruler too close",
+    "undefined": "Not judged",
+}
+
+MEANINGS: Mapping[str, str] = {
+    "false_confidence": "the scores spread less under this ruler, so a gap that is no wider becomes"
+    " significant",
+    "false_magnitude": "the groups lie further apart under this ruler",
+    "mixed": "the scores spread less and the groups lie further apart under this ruler",
+    "unattributed": "the two rulers fall on different sides of the level, and neither gap nor noise"
+    " changed by more than chance",
+    "false_reassurance_by_magnitude": "the groups lie closer together under this ruler, and a"
+    " difference is no longer found",
+    "false_reassurance_by_noise": "the scores spread more under this ruler, and a difference is no"
+    " longer found",
+    "exaggerated": "both find a difference; it is larger under this ruler",
+    "understated": "both find a difference; it is smaller under this ruler",
+    "stable": "both rulers come to the same conclusion",
+    "too_close": "this ruler repeats the model, so its agreement confirms nothing",
+    "undefined": "a test could not be computed, or a group is too small for a verdict",
+}
+
+TONES: Mapping[str, str] = {"stable": "calm", "undefined": "mute", "too_close": "mute"}
+
+
+@dataclass(frozen=True)
+class Glance:
+    """One grouping in one line: what each ruler found, and what changing the ruler did.
+
+    `tone` is `loud` (a conclusion changed), `calm` or `mute` (nothing can be said).
+    """
+
+    grouping: str
+    title: str
+    sizes: str
+    base: str
+    other: str
+    verdict: str
+    why: str
+    tone: str
+
+
+def describe_finding(tests: pd.DataFrame) -> str:
+    """Say what the tests of one grouping found; never that groups are equal."""
+    done = tests[tests["p_fdr"].notna()]
+    if done.empty:
+        reasons = tests["undefined_because"].dropna().unique()
+        return "not tested" + (f": {reasons[0]}" if len(reasons) else "")
+    first = next(iter(iterate_rows(done.sort_values("p_fdr", kind="stable"))))
+    found = int(done["significant"].sum())
+    where = name_score(first.metric, first.structure)
+    least = f"smallest p {write_p(first.p)}, adjusted {write_p(first.p_fdr)} ({where})"
+    if found == 0:
+        return f"no difference found in {write_count(len(done), 'score')}; {least}"
+    worse = f", worst for {first.worst_group}" if isinstance(first.worst_group, str) else ""
+    return f"difference in {found} of {write_count(len(done), 'score')}{worse}; {least}"
+
+
+def describe_change(verdicts: pd.DataFrame) -> tuple[str, str, str]:
+    """Say in a title, a reason and a tone what changing the ruler did to one grouping."""
+    counts = verdicts["verdict"].value_counts()
+    changed = [name for name in counts.index if name not in TONES]
+    if not changed:
+        # The most telling of the quiet verdicts stands for the grouping.
+        name = next((n for n in ("too_close", "stable") if n in counts.index), "undefined")
+        reasons = verdicts["undefined_because"].dropna().unique()
+        why = str(reasons[0]) if name == "undefined" and len(reasons) else MEANINGS[name]
+        return TITLES[name], why, TONES[name]
+    titles = "; ".join(
+        f"{TITLES.get(name, name)} in {write_count(int(counts[name]), 'score')}" for name in changed
+    )
+    why = "; ".join(MEANINGS.get(name, "") for name in changed)
+    return titles, why, "loud"
+
+
+def pick_flip(verdicts: pd.DataFrame, preferred: tuple[str, str] | None = None) -> pd.Series | None:
+    """Pick the test of a grouping whose change of conclusion is clearest, or None where none is.
+
+    Parameters
+    ----------
+    verdicts : on the tests of one grouping.
+    preferred : the (metric, structure) that is picked if its own conclusion changed.
+    """
+    flips = verdicts[verdicts["flip"].isin(["other_only", "base_only"])]
+    flips = flips[flips["verdict"] != "undefined"]
+    if flips.empty:
+        return None
+    if preferred is not None:
+        first = (flips["metric"] == preferred[0]) & (flips["structure"] == preferred[1])
+        if first.any():
+            return flips[first].iloc[0]
+    clearest = flips[["p_fdr_base", "p_fdr_other"]].min(axis=1).to_numpy().argmin()
+    return flips.iloc[int(clearest)]
+
+
+def tell_at_a_glance(
+    groupings: pd.DataFrame, base: pd.DataFrame, other: pd.DataFrame, verdicts: pd.DataFrame
+) -> list[Glance]:
+    """Say for every grouping what each of two rulers found and what the change did.
+
+    Parameters
+    ----------
+    groupings : the groupings of the base audit: `grouping`, `title`, `groups`.
+    base, other : the tests of both audits.
+    verdicts : of their comparison.
+    """
+    rows = []
+    for grouping in iterate_rows(groupings):
+        mine = [
+            table[(table["grouping"] == grouping.grouping) & (table["family"] != EXTRA)]
+            for table in (base, other)
+        ]
+        judged = verdicts[verdicts["grouping"] == grouping.grouping]
+        title, why, tone = describe_change(judged)
+        first, second = (describe_finding(table) for table in mine)
+        rows.append(
+            Glance(
+                grouping.grouping,
+                grouping.title,
+                grouping.groups.replace(" / ", ", "),
+                first,
+                second,
+                title,
+                why,
+                tone,
+            )
+        )
+    return rows
+
+
+def write_sentence(sentence: str, titles: Mapping[str, str]) -> str:
+    """Put the title of a grouping for its name at the start of a verdict's sentence."""
+    name, comma, rest = sentence.partition(",")
+    return f"{titles.get(name, name)}{comma}{rest}"

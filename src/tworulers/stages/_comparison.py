@@ -1,0 +1,150 @@
+"""What a comparison leaves behind: its tables, what MLflow shows of it, and what a person reads."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tworulers.io.console import say, show_table
+from tworulers.io.records import write_json, write_table
+from tworulers.rulers import Comparison, RegimeComparison
+from tworulers.schema import MACRO
+from tworulers.tracking import RunRecord, write_record
+
+OF_VERDICT = ("vcr_mad", "gap_ratio", "gap_part", "noise_part", "swap_p")
+OF_GAP = ("gap_base", "gap_other", "gap_change")
+OF_SCORE = ("mean", "forgiven_share", "pearson", "spearman")
+
+
+def write_comparison(
+    found: Comparison | RegimeComparison, folder: Path, name: str
+) -> dict[str, float]:
+    """Write a comparison's tables, its summary and what MLflow shows of it; return its main counts
+    under its name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for field in fields(found):
+        if field.name != "summary":
+            write_table(getattr(found, field.name), folder / f"{field.name}.parquet")
+    write_json(found.summary, folder / "summary.json")
+    counts = count_outcomes(found.summary)
+    metrics = counts | collect_metrics(found)
+    words = (
+        "regime",
+        "base_ruler",
+        "other_ruler",
+        "base_regime",
+        "other_regime",
+        "ruler",
+        "status",
+    )
+    tags = {word: str(found.summary[word]) for word in words if word in found.summary}
+    title = f"compare · {name.replace('/', ' · ').replace('_', ' and ')}"
+    write_record(
+        RunRecord("compare", title, describe(found.summary), tags, metrics=metrics), folder
+    )
+    return {f"{name}/{key}": value for key, value in counts.items()}
+
+
+def count_outcomes(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Name the counts of a comparison: flips, verdicts, changed gaps, by family."""
+    kinds = ("flips", "flips_unadjusted", "verdicts", "gap_changes", "four_fifths_flips")
+    return {
+        f"{kind}/{family}/{outcome}": float(n)
+        for kind in kinds
+        for family, outcomes in summary.get(kind, {}).items()
+        for outcome, n in outcomes.items()
+    }
+
+
+def collect_metrics(found: Comparison | RegimeComparison) -> dict[str, float]:
+    """Name the figures of a comparison, `dice/macro/age_3bin/gap_ratio`; undefined ones are NaN."""
+    names: tuple[str, ...] = OF_GAP
+    if isinstance(found, Comparison):
+        rows, names, scores = found.verdicts, OF_VERDICT, found.inflation
+    else:
+        rows, scores = found.gaps, found.differences
+    metrics = {}
+    for row in scores.to_dict("records"):
+        for name in (name for name in OF_SCORE if name in row):
+            word = "difference" if name == "mean" else name
+            metrics[f"{row['metric']}/{row['structure']}/{word}"] = float(row[name])
+    for row in rows.to_dict("records"):
+        stem = f"{row['metric']}/{row['structure']}/{row['grouping']}"
+        metrics |= {f"{stem}/{name}": float(row.get(name, np.nan)) for name in names}
+    return metrics
+
+
+def describe(summary: Mapping[str, Any]) -> str:
+    """Say in a sentence what was compared."""
+    if "base_regime" in summary:
+        return (
+            f"Regimes {summary['base_regime']} and {summary['other_regime']} under the "
+            f"{summary['ruler']} ruler (provenance: {summary['provenance']})."
+        )
+    return (
+        f"Predictions of {summary['regime']} under the {summary['base_ruler']} ruler (provenance: "
+        f"{summary['base_provenance']}) and the {summary['other_ruler']} ruler (provenance: "
+        f"{summary['other_provenance']}), which is {summary['status'].replace('_', ' ')}"
+        f"{' to the model' if summary['status'] == 'too_close' else ''}."
+    )
+
+
+def show_rulers(found: Comparison) -> None:
+    """Print the flips and verdicts of a comparison of rulers, and the sentences of what flipped."""
+    kinds = ("flips", "flips_unadjusted", "verdicts")
+    if found.summary["flips"]:
+        show_table(
+            describe(found.summary),
+            ("family", "flips (adjusted)", "flips (raw)", "verdicts"),
+            [
+                (family, *(_write(found.summary[kind].get(family, {})) for kind in kinds))
+                for family in found.summary["flips"]
+            ],
+        )
+    else:
+        say(describe(found.summary))
+    say(tell_closeness(found))
+    flipped = found.verdicts["flip"].isin(["base_only", "other_only"])
+    for sentence in found.verdicts.loc[flipped, "sentence"]:
+        say(sentence)
+
+
+def tell_closeness(found: Comparison) -> str:
+    """Say how well model, ruler and expert agree, and what is not known of it."""
+    rows = found.closeness.set_index("structure")
+    if rows.empty:
+        return "closeness of the other ruler: unknown, since no Dice was scored"
+    structure = MACRO if MACRO in rows.index else str(rows.index[0])
+    row = rows.loc[structure]
+    base, other = found.summary["base_ruler"], found.summary["other_ruler"]
+    parts = [f"predictions with {base} {row['model_expert']:.4f}"]
+    parts += [f"with {other} {row['model_ruler']:.4f}"]
+    if np.isfinite(row["ruler_expert"]):
+        parts.append(f"{other} with {base} {row['ruler_expert']:.4f}")
+    scores = found.inflation.set_index(["metric", "structure"]).loc[("dice", structure)]
+    parts.append(f"SD over exams {scores['sd_base']:.4f} and {scores['sd_other']:.4f}")
+    if np.isfinite(row["vcr_mad"]):
+        parts.append(f"spread (MAD) {row['vcr_mad']:.2f} times wider under {base}")
+    if row["note"]:
+        parts.append(str(row["note"]))
+    status = str(row["status"]).replace("_", " ")
+    return f"mean Dice ({structure}), {row['n']} exams: {', '.join(parts)}: {status}"
+
+
+def show_regimes(found: RegimeComparison) -> None:
+    """Print the flips and the changed gaps of a comparison of regimes."""
+    show_table(
+        describe(found.summary),
+        ("family", "flips (adjusted)", "gaps"),
+        [
+            (family, _write(outcomes), _write(found.summary["gap_changes"].get(family, {})))
+            for family, outcomes in found.summary["flips"].items()
+        ],
+    )
+
+
+def _write(outcomes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in outcomes.items())

@@ -1,0 +1,119 @@
+"""Where an exam's files lie, and a folder of results that a killed stage goes on with."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tworulers.io.images import ImageError, read_image
+from tworulers.io.paths import Layout
+from tworulers.io.records import read_json, write_json
+from tworulers.recipe.plan import DatasetFacts, Plans
+from tworulers.recipe.plan_json import facts_from_json, plans_from_json
+
+STAMP = "stamp.json"
+FIRST_CHANNEL = "_0000."
+
+
+def locate(layout: Layout, cell: str) -> Path:
+    """Where a path of the cohort table leads: as it is, or below the project root."""
+    return Path(cell) if Path(cell).is_absolute() else layout.root / cell
+
+
+def locate_images(layout: Layout, cohort: pd.DataFrame) -> dict[str, Path]:
+    """Where the image of each exam of a cohort lies, by exam id."""
+    pairs = zip(cohort["exam_id"], cohort["image"], strict=True)
+    return {str(exam): locate(layout, str(image)) for exam, image in pairs}
+
+
+def find_label(layout: Layout, exam_id: str, cell: object) -> Path:
+    """Where an exam's label lies: the data set's own, or the one `annotate` made."""
+    if isinstance(cell, str):
+        return locate(layout, cell)
+    return layout.annotations / "labels" / f"{exam_id}.nii.gz"
+
+
+def read_channels(
+    path: Path, channels: int
+) -> tuple[npt.NDArray[np.float32], tuple[float, float, float]]:
+    """Read an exam's channels as (C, a0, a1, a2), with its voxel size in mm.
+
+    Further channels lie beside the first as `_0001`, `_0002` and so on.
+    """
+    first = read_image(path)
+    volumes = [np.asarray(first.array, dtype=np.float32)]
+    for channel in range(1, channels):
+        if FIRST_CHANNEL not in path.name:
+            raise ImageError(
+                f"{path}: {channels} channels are configured, so the file of the first should end "
+                f"in {FIRST_CHANNEL}nii.gz; rename the files or set dataset.channels to one"
+            )
+        other = read_image(path.with_name(path.name.replace(FIRST_CHANNEL, f"_{channel:04d}.")))
+        if other.array.shape != first.array.shape:
+            raise ImageError(
+                f"{other.path} has {other.array.shape} voxels, {path} {first.array.shape}: all "
+                "channels of an exam must be on one grid"
+            )
+        volumes.append(np.asarray(other.array, dtype=np.float32))
+    return np.stack(volumes), first.spacing
+
+
+def load_plans(layout: Layout) -> tuple[Plans, DatasetFacts]:
+    """Read what the plan stage decided."""
+    plans = plans_from_json(read_json(layout.plan / "plans.json", "plan"))
+    return plans, facts_from_json(read_json(layout.plan / "dataset.json", "plan"))
+
+
+def describe_files(paths: Mapping[str, Path]) -> dict[str, list[int]]:
+    """Size and time of change of files, by name: enough to see that one was replaced."""
+    stats = {name: path.stat() for name, path in paths.items()}
+    return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()}
+
+
+def digest(content: Any) -> str:
+    """A short text that changes when the content does."""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@contextmanager
+def resumable_folder(result: Path, scratch: Path, made_from: Any) -> Iterator[Path]:
+    """Give a folder that survives a killed run and takes the place of `result` when all is done.
+
+    Parameters
+    ----------
+    result : the finished folder; what stood there is replaced.
+    scratch : where the work is done.
+    made_from : all that the work depends on; a folder begun from anything else is begun anew.
+    """
+    stamp = {"made_from": digest(made_from)}
+    kept = scratch / STAMP
+    if not kept.is_file() or json.loads(kept.read_text()) != stamp:
+        shutil.rmtree(scratch, ignore_errors=True)
+        write_json(stamp, kept)
+    work = scratch / "result"
+    work.mkdir(parents=True, exist_ok=True)
+    yield work
+    result.parent.mkdir(parents=True, exist_ok=True)
+    if result.exists():
+        shutil.rmtree(result)
+    work.rename(result)
+    shutil.rmtree(scratch)
+
+
+def development_exams(splits: pd.DataFrame, regimes: list[str]) -> list[str]:
+    """Exams that any regime trains or validates on, sorted."""
+    mine = splits[splits["regime"].isin(regimes) & splits["split"].isin(["train", "val"])]
+    return sorted(mine["exam_id"].unique())
+
+
+def exams_to_predict(splits: pd.DataFrame) -> list[str]:
+    """Exams that every regime predicts: those that test any of them, sorted."""
+    return sorted(splits.loc[splits["split"] == "test", "exam_id"].unique())

@@ -1,0 +1,129 @@
+"""How the synthetic cohort comes onto disk: the files of every exam, and who is in the table."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Hashable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tworulers import cohort
+from tworulers.cohort.phantom import draw_people, is_localizer, make_exam
+from tworulers.io.console import track
+from tworulers.io.images import read_label, write_image, write_label
+from tworulers.io.paths import Layout
+from tworulers.io.records import write_json, write_table
+from tworulers.schema import Phantom, Provenance, Settings
+from tworulers.stages._pool import open_pool
+from tworulers.tables import parse_axes
+
+IMAGES, LABELS, TRUTH = "images", "labels", "truth"
+STAMP = "phantom.json"
+
+Row = dict[Hashable, Any]
+
+
+def make_phantom(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Make the files of every exam that are not there yet, and tell who is in the cohort.
+
+    Files made by the same settings and the same code are kept, so a killed run goes on where it
+    stopped. Expert labels are written for gold exams alone; truth is written for all, and neither
+    table points to it.
+
+    Returns
+    -------
+    The cohort table, and the exams excluded from it with their reasons (the localizer).
+    """
+    phantom = settings.dataset.phantom
+    people = draw_people(phantom)
+    _drop_stale(layout.source, phantom)
+    pending = [row for row in people.to_dict("records") if not _is_complete(row, layout.source)]
+    make = partial(_write_exam, phantom=phantom, source=layout.source)
+    with open_pool(settings.processes) as pool:
+        done = pool.map(make, pending, chunksize=8)
+        assert sum(track(done, len(pending), "making exams")) == len(pending)
+
+    folder = Path(layout.relative(layout.source))
+    people.insert(2, "image", [(folder / IMAGES / _file(e)).as_posix() for e in people["exam_id"]])
+    labels = [(folder / LABELS / _file(exam)).as_posix() for exam in people["exam_id"]]
+    gold = people["provenance"] == Provenance.GOLD
+    people.insert(3, "label", pd.Series(labels, dtype="str").where(gold))
+    volumes = measure_volumes(people.loc[gold, "exam_id"], layout.source, settings)
+    write_table(volumes, layout.source / "volumes.parquet")
+    return exclude_localizers(people)
+
+
+def measure_volumes(exams: pd.Series, source: Path, settings: Settings) -> pd.DataFrame:
+    """Measure the structures of the expert labels: `exam_id`, `structure`, `volume_mm3`."""
+    measure = partial(_measure_exam, folder=source / LABELS, structures=settings.dataset.structures)
+    with open_pool(settings.processes) as pool:
+        measured = pool.map(measure, sorted(exams), chunksize=16)
+        rows = [row for exam in track(measured, len(exams), "measuring labels") for row in exam]
+    return pd.DataFrame(rows, columns=["exam_id", "structure", "volume_mm3"])
+
+
+def _measure_exam(
+    exam_id: str, folder: Path, structures: dict[str, int]
+) -> list[tuple[str, str, float]]:
+    label = read_label(folder / _file(exam_id), structures.values())
+    return [
+        (exam_id, name, float((label.array == value).sum()) * label.voxel_mm3)
+        for name, value in structures.items()
+    ]
+
+
+def exclude_localizers(exams: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Part the exams from those whose geometry says localizer, with the reason in words."""
+    slices = exams["shape"].map(lambda cell: parse_axes(cell)[0])
+    usual = float(slices.median())
+    localizers = exams["shape"].map(lambda cell: is_localizer(parse_axes(cell), usual))
+    excluded = pd.DataFrame({"exam_id": exams.loc[localizers, "exam_id"]})
+    excluded["reason"] = [
+        f"localizer: {shape} voxels of {spacing} mm, against {usual:.0f} slices as a rule"
+        for shape, spacing in exams.loc[localizers, ["shape", "spacing"]].itertuples(index=False)
+    ]
+    return exams[~localizers].reset_index(drop=True), excluded.reset_index(drop=True)
+
+
+def _write_exam(row: Row, phantom: Phantom, source: Path) -> bool:
+    """Make one exam and write its files, each whole or not at all."""
+    exam, name = make_exam(row, phantom), _file(row["exam_id"])
+    write_label(source / TRUTH / name, exam.truth, exam.affine)
+    if row["provenance"] == Provenance.GOLD:
+        write_label(source / LABELS / name, exam.expert, exam.affine)
+    write_image(source / IMAGES / name, exam.image, exam.affine)
+    return True
+
+
+def _is_complete(row: Row, source: Path) -> bool:
+    """Tell whether all files of an exam are there."""
+    folders = [TRUTH, IMAGES, *([LABELS] if row["provenance"] == Provenance.GOLD else [])]
+    return all((source / folder / _file(row["exam_id"])).is_file() for folder in folders)
+
+
+def _drop_stale(source: Path, phantom: Phantom) -> None:
+    """Remove what other settings or other code made, and what a killed run left half written."""
+    stamp = {"settings": asdict(phantom), "code": _digest_code()}
+    made_by = source / STAMP
+    kept = made_by.is_file() and json.loads(made_by.read_text()) == stamp
+    for folder in (IMAGES, LABELS, TRUTH):
+        if not kept:
+            shutil.rmtree(source / folder, ignore_errors=True)
+        for unfinished in (source / folder).glob(".*"):
+            unfinished.unlink()
+    if not kept:
+        write_json(stamp, made_by)
+
+
+def _digest_code() -> str:
+    """Digest the code that makes the exams."""
+    files = sorted(Path(str(cohort.__file__)).parent.glob("phantom*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _file(exam_id: object) -> str:
+    return f"{exam_id}.nii.gz"

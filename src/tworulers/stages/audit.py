@@ -1,0 +1,261 @@
+"""Whether a regime serves all groups equally by one ruler: verdict tables of our scores, or of a
+ready table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.audit import AuditResult, audit_scores
+from tworulers.cohort.grouping import GroupingError, assign_groups, list_left_out
+from tworulers.ingest.score_table import read_score_table
+from tworulers.io.audits import write_audit
+from tworulers.io.console import say, show_table
+from tworulers.io.paths import Layout
+from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
+from tworulers.report.gallery import ShownAudit, audit_figures
+from tworulers.schema import MACRO, METRICS, Attributes, Metric, Ruler, Settings
+from tworulers.sentences import verdict_sentences
+from tworulers.stages._figures import write_figures
+from tworulers.stages._run import run_stage
+from tworulers.stages._warning import write_warning
+from tworulers.summary import OF_TEST, summarise
+from tworulers.tables import Cohort, Scores, list_rows
+from tworulers.tracking import RunRecord
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is audited: scores, their exams, what judged them, and where the result goes."""
+
+    scores: pd.DataFrame
+    cohort: pd.DataFrame
+    measures: Mapping[str, Metric]
+    regime: str
+    ruler: Ruler
+    result: Path
+    structures: list[str]
+    dataset: str
+    notes: tuple[str, ...] = ()
+    no_verdict: str = ""
+    """Why no verdict may rest on this ruler; empty where one may."""
+    confidences: bool = False
+    """Whether the pipeline made the predictions, and so wrote how sure it was of them."""
+
+
+def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
+    """Audit a regime's scores by a ruler, or a ready table where `scores.file` names one."""
+    return audit_judged(gather(settings, layout), settings, layout)
+
+
+def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
+    """Audit scores, write the tables, the sentences and the figures, and print the verdicts."""
+    ruler, result = judged.ruler, judged.result
+    identical = ruler.regime is not None and ruler.regime == judged.regime
+    no_verdict = judged.no_verdict
+    if identical and not no_verdict:
+        no_verdict = "this ruler is the model's own predictions"
+    tags = {"regime": judged.regime, "ruler": ruler.name, "provenance": str(ruler.provenance)}
+    tags |= {"attributes": settings.attributes.name} | ({"identical": "yes"} if identical else {})
+    tags |= {"dataset": judged.dataset}
+    for note in judged.notes:
+        say(note)
+    record = RunRecord(
+        stage="audit",
+        name=f"audit · {judged.regime} by {ruler.name}",
+        description=(
+            f"Groupings of {settings.attributes.title or settings.attributes.name}, judged by "
+            f"{ruler.title} (provenance: {ruler.provenance})."
+        ),
+        tags=tags,
+        sibling_tag="ruler",
+    )
+    if judged.scores.empty:
+        reason = f"ruler {ruler.name} scored no exam"
+        say(f"{reason}: nothing to audit")
+        with folder_written_beside(result) as folder:
+            write_json({"n_exams": 0, "not_audited_because": reason}, folder / "summary.json")
+        return result, record
+    groups, left_out = form_groups(judged.cohort, settings.attributes)
+    exams = judged.cohort.set_index("exam_id")
+    numbers = [name for name in settings.audit.linear_terms if name in exams]
+    numbers = [name for name in numbers if pd.api.types.is_numeric_dtype(exams[name])]
+    found = audit_scores(
+        judged.scores,
+        groups,
+        exams["patient_id"],
+        replace(settings.audit, structures=settings.audit.structures or judged.structures),
+        settings.attributes,
+        exams[numbers],
+        judged.measures,
+    )
+    said = pd.DataFrame()
+    if not no_verdict:
+        said = verdict_sentences(found, ruler.title or ruler.name, found.provenance)
+    with folder_written_beside(result) as folder:
+        write_audit(found, folder)
+        write_table(left_out, folder / "left_out.parquet")
+        write_table(said, folder / "sentences.parquet")
+        write_json(list(judged.notes), folder / "notes.json")
+        write_json(asdict(ruler), folder / "ruler.json")
+        warning: dict[str, float] = {}
+        if not no_verdict and judged.confidences:
+            warning = write_warning(
+                judged.scores,
+                groups,
+                exams["patient_id"],
+                found.provenance,
+                settings.audit,
+                layout,
+                folder,
+            )
+        if not no_verdict and len(groups.columns):
+            shown = ShownAudit(found, ruler.title or ruler.name, judged.scores)
+            write_figures(audit_figures(shown), folder / "figures")
+    show(found, said, no_verdict)
+    say(f"written to {layout.relative(result)}")
+    metrics = collect_metrics(found) | warning
+    if no_verdict:
+        metrics = {name: value for name, value in metrics.items() if not is_verdict(name)}
+    return result, replace(record, metrics=metrics)
+
+
+def is_verdict(metric: str) -> bool:
+    """Tell whether a metric says that groups differ, which a model judged by itself cannot be asked."""
+    return metric.startswith("family/") or metric.rsplit("/", 1)[-1] in OF_TEST
+
+
+def gather(settings: Settings, layout: Layout) -> Judged:
+    """Read the pipeline's scores and cohort, or a ready table."""
+    ruler = settings.ruler
+    if settings.scores.file is None:
+        folder = layout.scores(settings.regime.name, ruler.name)
+        scores = read_table(folder / "scores.parquet", "score", Scores)
+        # Counts and volumes stand beside the scores of an exam; they are not judged.
+        metrics = [*settings.audit.metrics, *settings.audit.extra_metrics]
+        scores = scores[scores["metric"].isin(metrics)]
+        cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
+        return Judged(
+            scores=scores[scores["metric"].isin(METRICS)],
+            cohort=cohort[cohort["exam_id"].isin(scores["exam_id"])],
+            measures={},
+            regime=settings.regime.name,
+            ruler=ruler,
+            result=layout.audit(settings.regime.name, ruler.name),
+            structures=[*settings.dataset.structures, MACRO],
+            dataset=settings.dataset.name,
+            confidences=True,
+        )
+    spec = settings.scores
+    name = spec.provenance or "unnamed"
+    records = read_score_table(spec, name)
+    title = f"the labels of {Path(settings.scores.file).name}"
+    result = layout.root / settings.paths.outputs / "tables" / Path(settings.scores.file).stem
+    return Judged(
+        scores=records.scores,
+        cohort=records.cohort,
+        measures=records.measures,
+        regime=str(records.scores["regime"].iloc[0]),
+        ruler=Ruler(name, title, "table", provenance=spec.provenance),
+        result=result / settings.attributes.name / name,
+        structures=[],
+        dataset=Path(settings.scores.file).stem,
+        notes=records.notes,
+    )
+
+
+def form_groups(cohort: pd.DataFrame, attributes: Attributes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Put the audited exams into the groups of every grouping, and list who is in none and why."""
+    columns, left_out = {}, []
+    for name, grouping in attributes.groupings.items():
+        try:
+            columns[name] = assign_groups(cohort, grouping, attributes.groupings)
+        except GroupingError as error:
+            raise GroupingError(
+                f"{error}; join a table that describes the exams (scores.cohort, "
+                "predictions.cohort, dataset.reading.table), choose other attributes, or "
+                "attributes=none to look at scores and rulers alone"
+            ) from error
+        left_out.append(list_left_out(cohort, grouping, attributes.groupings).assign(grouping=name))
+    listed = pd.concat(left_out, ignore_index=True) if left_out else pd.DataFrame()
+    exams = pd.Index(cohort["exam_id"], name="exam_id")
+    return pd.DataFrame(columns, index=exams), listed
+
+
+def show(found: AuditResult, said: pd.DataFrame, no_verdict: str) -> None:
+    """Print families, groupings and sentences; without groupings, the scores."""
+    if found.groupings.empty:
+        show_overall(found)
+    for family in list_rows(found.families):
+        missing = f"; missing: {family['missing']}" if family["missing"] else ""
+        say(
+            f"family {family['family']}: {family['size']} of {family['configured']} tests "
+            f"computed, {family['significant']} significant at {family['alpha']:g} after "
+            f"correction{missing}"
+        )
+    if len(found.groupings):
+        show_groupings(found)
+    if no_verdict:
+        say(f"no verdict: {no_verdict}")
+    for sentence in said["sentence"] if len(said) else ():
+        say(sentence)
+
+
+def show_overall(found: AuditResult) -> None:
+    """Print the scores over all exams."""
+    show_table(
+        f"{_title(found)}, no groupings",
+        ("metric", "structure", "mean", "median", "SD", "infinite", "undefined"),
+        [
+            (
+                row["metric"],
+                row["structure"],
+                *(f"{row[name]:.4f}" for name in ("mean", "median", "sd")),
+                row["n_infinite"],
+                row["n_undefined"],
+            )
+            for row in list_rows(found.overall)
+        ],
+    )
+
+
+def show_groupings(found: AuditResult) -> None:
+    """Print what the tests of every grouping found."""
+    show_table(
+        _title(found),
+        ("grouping", "groups", "left out", "significant", "smallest p", "adjusted"),
+        [
+            (
+                row["title"],
+                row["groups"],
+                row["n_left_out"],
+                f"{row['significant']} of {row['tests_computed']}",
+                f"{row['smallest_p']:.3g}",
+                f"{row['smallest_p_fdr']:.3g}",
+            )
+            for row in list_rows(found.groupings)
+        ],
+    )
+
+
+def _title(found: AuditResult) -> str:
+    return (
+        f"{found.regime} by {found.ruler} ({found.provenance}), {found.n_exams} exams of "
+        f"{found.n_patients} patients"
+    )
+
+
+def collect_metrics(found: AuditResult) -> dict[str, float]:
+    """Name the numbers that a run shows; undefined ones are NaN, which a tag names."""
+    numbers = summarise(found)["metrics"]
+    metrics = {name: float("nan") if v is None else v for name, v in numbers.items()}
+    for row in list_rows(found.families):
+        for name in ("configured", "size", "significant", "smallest_p", "smallest_p_fdr"):
+            metrics[f"family/{row['family']}/{name}"] = float(row[name])
+    return metrics | {"exams": float(found.n_exams), "patients": float(found.n_patients)}
+
+
+if __name__ == "__main__":
+    run_stage(audit, ("dataset", "regime", "ruler", "attributes", "audit", "scores"))

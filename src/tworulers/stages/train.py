@@ -1,0 +1,140 @@
+"""What a regime learns in one configuration: every fold trained, its validation exams predicted."""
+
+import shutil
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.io.console import show_table, track
+from tworulers.io.images import ImageError, read_label
+from tworulers.io.paths import Layout
+from tworulers.io.records import made_by, read_table, require
+from tworulers.recipe.parallel import run_folds
+from tworulers.recipe.preprocess import preprocess_label
+from tworulers.recipe.store import label_is_stored, load_geometry, store_label
+from tworulers.recipe.task import CROSS_VALIDATION, CURVE, FoldTask
+from tworulers.schema import MACRO, Settings
+from tworulers.stages._exams import (
+    describe_files,
+    find_label,
+    load_plans,
+    resumable_folder,
+)
+from tworulers.stages._fold_progress import FoldProgress
+from tworulers.stages._pool import open_pool
+from tworulers.stages._run import run_stage
+from tworulers.stages.split import list_folds
+from tworulers.tables import Cohort, Splits
+from tworulers.tracking import RunRecord
+
+
+def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
+    """Prepare the regime's labels and train its folds, `trainer.parallel_folds` at a time."""
+    regime, name = settings.regime.name, settings.configuration.name
+    images = require(layout.arrays(name), made_by("preprocess"))
+    _, facts = load_plans(layout)
+    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index("exam_id")
+    splits = read_table(layout.split / "splits.parquet", "split", Splits)
+    folds = list_folds(splits, regime)
+    if not folds or max(settings.grid.folds) >= len(folds):
+        raise ValueError(
+            f"regime {regime} has {len(folds)} folds in {layout.split}, but grid.folds asks for "
+            f"{settings.grid.folds}; split again with more folds or ask for fewer"
+        )
+    exams = sorted({exam for fold in folds for part in fold.values() for exam in part})
+    labels = {exam: find_label(layout, exam, cohort.at[exam, "label"]) for exam in exams}
+    for path in labels.values():
+        require(path, made_by("annotate"))
+    made_from = [
+        (layout.plan / "plans.json").read_text(),
+        asdict(settings.recipe),
+        folds,
+        settings.seed,
+        describe_files({**labels, "images": images}),
+    ]
+    scratch = layout.scratch(regime, name)
+    with resumable_folder(layout.model(regime, name), scratch, made_from) as folder:
+        prepared = scratch / "labels"
+        prepare_labels(labels, prepared, images, list(facts.foreground), settings.processes)
+        tasks = [
+            FoldTask(
+                name=f"{regime} {name} fold {fold}",
+                plans=str(layout.plan / "plans.json"),
+                dataset=str(layout.plan / "dataset.json"),
+                configuration=name,
+                recipe=settings.recipe,
+                trainer=settings.trainer,
+                train=tuple(folds[fold]["train"]),
+                val=tuple(folds[fold]["val"]),
+                images=str(images),
+                labels=str(prepared),
+                scratch=str(scratch / f"fold_{fold}"),
+                output=str(folder / f"fold_{fold}"),
+                seed=settings.seed * 1000 + fold,
+            )
+            for fold in settings.grid.folds
+        ]
+        with FoldProgress(tasks) as progress:
+            run_folds(tasks, settings.trainer.parallel_folds, progress.report)
+        for unknown in set(folder.iterdir()) - {Path(task.output) for task in tasks}:
+            shutil.rmtree(unknown)
+    return layout.model(regime, name), summarise_folds(settings, layout)
+
+
+def prepare_labels(
+    labels: dict[str, Path], folder: Path, images: Path, structures: list[int], processes: int
+) -> None:
+    """Bring the labels to the grid of their prepared images, those that are not there yet."""
+    pending = [item for item in labels.items() if not label_is_stored(folder, item[0])]
+    prepare = partial(prepare_label, folder=folder, images=images, structures=structures)
+    with open_pool(processes) as pool:
+        done = pool.map(prepare, pending, chunksize=4)
+        assert sum(track(done, len(pending), "preparing labels")) == len(pending)
+
+
+def prepare_label(item: tuple[str, Path], folder: Path, images: Path, structures: list[int]) -> int:
+    """Prepare one exam's label and write it."""
+    exam_id, path = item
+    label = read_label(path, structures).array
+    try:
+        prepared = preprocess_label(label, load_geometry(images, exam_id), structures)
+    except ValueError as error:
+        raise ImageError(f"exam {exam_id} ({path}): {error}") from error
+    store_label(folder, exam_id, prepared, label)
+    return 1
+
+
+def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
+    """Say how well the folds predict their validation exams, and how they learnt."""
+    regime, name = settings.regime.name, settings.configuration.name
+    folder = layout.model(regime, name)
+    rows, series = [], {}
+    for fold in settings.grid.folds:
+        rows.append(pd.read_parquet(folder / f"fold_{fold}" / CROSS_VALIDATION).assign(fold=fold))
+        curve = pd.read_parquet(folder / f"fold_{fold}" / CURVE)
+        for column in ("train_loss", "val_loss", "pseudo_dice", "learning_rate"):
+            series[f"fold_{fold}/{column}"] = [float(value) for value in curve[column]]
+    validation = pd.concat(rows)
+    by_fold = validation.pivot_table(index="structure", columns="fold", values="dice", sort=False)
+    by_fold.loc[MACRO] = by_fold.mean()
+    show_table(
+        f"{regime} {name}: Dice of the validation exams",
+        ("structure", *(f"fold {fold}" for fold in by_fold.columns)),
+        [(structure, *(f"{d:.4f}" for d in row)) for structure, row in by_fold.iterrows()],
+    )
+    metrics = {f"validation/dice/{s}": float(row.mean()) for s, row in by_fold.iterrows()}
+    return RunRecord(
+        "train",
+        f"train · {regime} {name}",
+        f"The {regime} model ({settings.regime.title}) in configuration {name}.",
+        {"regime": regime, "configuration": name},
+        metrics=metrics,
+        series=series,
+        sibling_tag="regime",
+    )
+
+
+if __name__ == "__main__":
+    run_stage(train, ("dataset", "regime", "configuration", "recipe", "trainer"))

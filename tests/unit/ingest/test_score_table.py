@@ -1,0 +1,171 @@
+"""Ready score tables, wide and long, and the faults that other tools pass over."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tworulers.cohort.grouping import assign_groups
+from tworulers.ingest.faults import IngestError
+from tworulers.ingest.score_table import read_score_table
+from tworulers.schema import Grouping, Measure, ScoreTable
+
+
+def write(folder: Path, text: str, name: str = "scores.csv") -> str:
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_wide_columns_are_understood_and_macro_added(tmp_path: Path) -> None:
+    text = "exam_id,sex,dice_vb,dice_disc,hd95_vb\n001,F,0.9,0.7,1.5\n010,M,0.8,NA,inf\n"
+    found = read_score_table(ScoreTable(write(tmp_path, text), provenance="gold"), "gold")
+    wide = found.scores.set_index(["exam_id", "structure", "metric"])["value"]
+    assert wide["001", "macro", "dice"] == pytest.approx(0.8)
+    assert np.isnan(wide["010", "macro", "dice"])
+    assert wide["010", "vb", "hd95"] == np.inf
+    assert ("001", "macro", "hd95") not in wide
+    reasons = found.scores.set_index(["exam_id", "structure", "metric"])["undefined_because"]
+    assert reasons["010", "disc", "dice"] == "missing in the table"
+    assert reasons["010", "macro", "dice"] == "undefined in disc"
+    assert set(found.scores["provenance"]) == {"gold"}
+    assert found.cohort["exam_id"].tolist() == ["001", "010"]
+    assert "1 scores are missing and stay undefined: 010" in found.notes
+    assert "macro dice is the plain mean of vb, disc" in found.notes
+
+
+def test_mapped_columns_and_a_cohort_of_their_own(tmp_path: Path) -> None:
+    scores = write(tmp_path, "Fall;Dice A\n1;0.9\n2;-1\n")
+    people = write(tmp_path, "case\tperson\tage\trace\n1\tp\t054Y\tWhite\n2\tp\t> 89\t\n", "p.tsv")
+    spec = ScoreTable(
+        scores,
+        columns={"exam_id": "Fall", "organ/dice": "Dice A"},
+        cohort=people,
+        cohort_columns={"exam_id": "case", "patient_id": "person"},
+        missing=["-1"],
+        provenance="silver",
+    )
+    found = read_score_table(spec, "silver")
+    assert found.scores["value"].isna().tolist() == [False, True]
+    assert found.cohort["patient_id"].tolist() == ["p", "p"]
+    assert found.cohort["age"].tolist()[0] == 54
+    assert found.cohort["age_over_89"].tolist() == [False, True]
+    race = Grouping(kind="levels", column="race", levels={"White": ["White"]})
+    assert assign_groups(found.cohort, race).isna().sum() == 1
+
+
+def test_long_tables_and_measures_of_their_own(tmp_path: Path) -> None:
+    text = "exam_id,sex,structure,metric,value\n" + "".join(
+        f"e{i},{'FM'[i % 2]},cord,area,{60 + i}\n" for i in range(4)
+    )
+    spec = ScoreTable(
+        write(tmp_path, text),
+        layout="long",
+        measures={"area": Measure("Area", True, "mm2")},
+        provenance="gold",
+    )
+    found = read_score_table(spec, "gold")
+    assert found.measures["area"].unit == "mm2"
+    assert found.scores["value"].tolist() == [60.0, 61.0, 62.0, 63.0]
+    assert found.cohort["sex"].tolist() == ["F", "M", "F", "M"]
+
+
+def test_a_key_of_two_columns(tmp_path: Path) -> None:
+    scores = write(tmp_path, "sub,ses,dice\ns1,a,0.5\ns1,b,0.6\n")
+    people = write(tmp_path, "sub,ses,sex\ns1,b,F\ns1,a,F\n", "people.csv")
+    spec = ScoreTable(
+        scores,
+        columns={"exam_id": "sub+ses", "patient_id": "sub"},
+        cohort=people,
+        cohort_columns={"exam_id": "sub+ses", "patient_id": "sub"},
+        filters={"ses": ["b"]},
+        provenance="gold",
+    )
+    found = read_score_table(spec, "gold")
+    assert found.cohort[["exam_id", "patient_id"]].to_numpy().tolist() == [["s1_b", "s1"]]
+    assert found.scores["value"].tolist() == [0.6]
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "message"),
+    [
+        ("exam_id,dice\na,0.9\n", {"provenance": ""}, "say who drew the reference labels"),
+        ("exam_id,dice\na,0.9\n", {"layout": "tall"}, "wide or long"),
+        ("exam_id,dice\na,93.1\n", {}, "expected dice of all from 0 to 1, found '93.1'"),
+        ("exam_id,hd95\na,-1\n", {}, "expected hd95 of all of at least 0, found '-1'"),
+        ("exam_id,dice\na,good\n", {}, "expected a number for dice of all, found 'good'"),
+        ("exam_id,dice\na,0.9\na,0.8\n", {}, "expected one row an exam, found several"),
+        ("exam_id,area\na,60\n", {}, "columns such as dice_disc"),
+        ("name,dice\na,0.9\n", {}, "a column exam_id"),
+        (
+            "exam_id,sex,dice\na,F,0.9\n",
+            {"columns": {"vb/dise": "dice"}},
+            "found 'dise' in vb/dise",
+        ),
+        ("exam_id,dice\na,0.9\n", {"filters": {"exam_id": ["b"]}}, "rows with exam_id b"),
+    ],
+)
+def test_faults_say_what_and_how_to_mend(
+    tmp_path: Path, text: str, change: dict[str, object], message: str
+) -> None:
+    spec = ScoreTable(**{"file": write(tmp_path, text), "provenance": "gold", **change})  # type: ignore[arg-type]
+    with pytest.raises(IngestError) as caught:
+        read_score_table(spec, "gold")
+    assert message in str(caught.value)
+
+
+def test_exams_that_nobody_describes_are_named(tmp_path: Path) -> None:
+    scores = write(tmp_path, "exam_id,dice\n001,0.9\n010,0.8\n")
+    people = write(tmp_path, "exam_id,sex\n1,F\n010,M\n", "people.csv")
+    with pytest.raises(IngestError, match="001"):
+        read_score_table(ScoreTable(scores, cohort=people, provenance="gold"), "gold")
+
+
+def test_contradicting_rows_are_refused(tmp_path: Path) -> None:
+    scores = write(tmp_path, "exam_id,dice\na,0.9\n")
+    people = write(tmp_path, "exam_id,sex\na,F\na,M\n", "people.csv")
+    with pytest.raises(IngestError, match="F and M in 2 rows"):
+        read_score_table(ScoreTable(scores, cohort=people, provenance="gold"), "gold")
+
+
+@pytest.mark.needs_shared
+def test_published_scores_without_groups(shared: Path) -> None:
+    expected = {
+        "eval_ruler_gold": (0.8969, 1.249, 0.8994),
+        "eval_ruler_silver": (0.9734, 0.215, 0.9740),
+        "eval_global": (0.9473, 0.344, 0.9487),
+    }
+    for name, (dice, hd95, ndsc) in expected.items():
+        file = str(shared / "data/cspineseg_scores" / f"{name}.csv")
+        scores = read_score_table(ScoreTable(file, provenance="gold"), "gold").scores
+        macro = scores[scores["structure"] == "macro"].groupby("metric")["value"]
+        assert macro.mean()["dice"] == pytest.approx(dice, abs=5e-5)
+        assert macro.median()["hd95"] == pytest.approx(hd95, abs=5e-4)
+        assert macro.mean()["ndsc"] == pytest.approx(ndsc, abs=5e-5)
+
+
+@pytest.mark.needs_shared
+def test_cord_areas_with_demographics(shared: Path) -> None:
+    folder = shared / "data/dlbs_cord_area"
+    key = {"exam_id": "participant_id+session_id", "patient_id": "participant_id"}
+    spec = ScoreTable(
+        str(folder / "cord_area_c2_c4.csv"),
+        columns={**key, "cord/area": "area_mm2"},
+        measures={"area": Measure("Cord area", True, "mm2")},
+        cohort=str(folder / "participants.tsv"),
+        cohort_columns=key,
+        filters={"session_id": ["ses-wave1"]},
+        provenance="silver",
+    )
+    found = read_score_table(spec, "silver")
+    table = found.scores.merge(found.cohort, on="exam_id")
+    area = table.groupby("sex")["value"]
+    women, men = area.get_group("F"), area.get_group("M")
+    assert (len(women), len(men)) == (287, 175)
+    assert women.mean() == pytest.approx(67.03, abs=0.01)
+    assert men.mean() == pytest.approx(70.87, abs=0.01)
+    assert women.std() == pytest.approx(6.46, abs=0.01)
+    whole = read_score_table(ScoreTable(**{**spec.__dict__, "filters": {}}), "silver")
+    assert (len(whole.cohort), whole.cohort["patient_id"].nunique()) == (951, 463)
+    assert pd.isna(whole.scores["undefined_because"]).all()

@@ -1,0 +1,102 @@
+"""Exams are predicted on their own grid, alone or together alike, and stored arrays come back."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from recipe_toy import FACTS, RECIPE, SPACING, TRAINER, draw_exam, make_plans
+
+from tworulers.recipe.plan import Plans
+from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device, load_network
+from tworulers.recipe.preprocess import preprocess_image, preprocess_label
+from tworulers.recipe.resenc import build_network
+from tworulers.recipe.store import (
+    StoredExam,
+    load_geometry,
+    load_probabilities,
+    store_image,
+    store_label,
+    store_probabilities,
+)
+
+SHAPES = [(8, 16, 16), (3, 7, 9), (8, 16, 16), (8, 16, 33), (1, 16, 16)]
+
+
+def build_predictor(plans: Plans, batch: int, mirror: bool = False) -> ExamPredictor:
+    torch.manual_seed(0)
+    networks = {}
+    for name in ("2d", "3d_fullres"):
+        networks[name] = [
+            build_network(plans.configuration(name).architecture, 1, 3) for _ in range(2)
+        ]
+    trainer = replace(TRAINER, predict_batch=batch)
+    return ExamPredictor(plans, FACTS, networks, replace(RECIPE, mirror=mirror), trainer)
+
+
+def prepare(index: int, shape: tuple[int, ...], plans: Plans) -> PreparedImage:
+    image, _ = draw_exam(index, shape)
+    arrays = {name: preprocess_image(image, SPACING, plans, name) for name in plans.configurations}
+    return PreparedImage(f"exam_{index}", arrays)
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_batches_do_not_change_predictions(mirror: bool) -> None:
+    plans = make_plans()
+    exams = [prepare(index, shape, plans) for index, shape in enumerate(SHAPES)]
+    together = list(build_predictor(plans, 4, mirror).predict_exams(exams))
+    alone = build_predictor(plans, 1, mirror)
+    for exam, shape, fused in zip(exams, SHAPES, together, strict=True):
+        # Volumes smaller than the patch are padded inside and come back as they were.
+        assert fused.label_map.shape == shape
+        assert fused.probabilities.shape == (3, *shape)
+        np.testing.assert_allclose(fused.probabilities.sum(axis=0), 1, atol=1e-5)
+        again = alone.predict_exam(exam)
+        np.testing.assert_allclose(fused.probabilities, again.probabilities, atol=1e-4)
+
+
+def test_asking_for_a_gpu_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="no GPU is visible: use trainer=cpu"):
+        choose_device(replace(TRAINER, accelerator="gpu"))
+
+
+def test_missing_weights_are_named(tmp_path: Path) -> None:
+    plan = make_plans().configuration("2d")
+    with pytest.raises(FileNotFoundError, match=r"final\.pt is missing: the fold is not trained"):
+        load_network(tmp_path / "final.pt", plan, FACTS)
+
+
+def test_stored_exam_comes_back(tmp_path: Path) -> None:
+    image, label = draw_exam(1, (9, 16, 14))
+    image[:, :, :3] = 0
+    image[0, 1, 5, 0] = 0
+    plans = make_plans()
+    array, geometry = preprocess_image(image, SPACING, plans, "3d_fullres")
+    prepared = preprocess_label(label, geometry, FACTS.foreground)
+    store_image(tmp_path / "images", "a", array, geometry, "float16")
+    store_label(tmp_path / "labels", "a", prepared, label)
+    found = load_geometry(tmp_path / "images", "a")
+    assert replace(found, inside=None) == replace(geometry, inside=None)
+    assert geometry.inside is not None
+    np.testing.assert_array_equal(found.inside, geometry.inside)
+    exam = StoredExam("a", tmp_path / "images", tmp_path / "labels")
+    np.testing.assert_allclose(exam.image, array, atol=5e-3)
+    np.testing.assert_array_equal(exam.label, prepared.array)
+    np.testing.assert_array_equal(exam.original, label)
+    for value, voxels in prepared.locations.items():
+        np.testing.assert_array_equal(exam.locations[value], voxels)
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_stored_probabilities_come_back_within_a_step(tmp_path: Path) -> None:
+    probabilities = np.random.default_rng(0).dirichlet([0.3, 0.2, 0.1], (4, 5, 6))
+    whole = np.moveaxis(probabilities, -1, 0).astype(np.float32)
+    store_probabilities(tmp_path, "a", whole)
+    np.testing.assert_allclose(load_probabilities(tmp_path, "a"), whole, atol=1.01 / 255)
+
+
+def test_exam_that_is_not_preprocessed_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"b\.npz is missing: the exam is not preprocessed"):
+        load_geometry(tmp_path, "b")

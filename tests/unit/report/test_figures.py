@@ -1,0 +1,213 @@
+"""Figures: n in every label, the ruler's provenance, marks of significance, nothing lost."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from tworulers.report.audit_tables import write_labels
+from tworulers.report.cohort_figures import draw_volumes
+from tworulers.report.gallery import ShownAudit, audit_figures, comparison_figures
+from tworulers.report.mechanism_figures import draw_parts, draw_power, draw_verdict_chance
+from tworulers.report.page import CohortTables
+from tworulers.report.render import inline_svg, take_picture
+from tworulers.report.ruler_figures import RulerPanel, draw_inflation, draw_two_rulers
+from tworulers.report.style import RULER_COLOURS, start_figure
+from tworulers.report.verdict_figures import (
+    draw_dir_forest,
+    draw_threshold_sweep,
+    draw_verdict_grid,
+    scale_effect,
+)
+from tworulers.rulers import Comparison
+
+DICE = {"metric": "dice", "structure": "macro"}
+
+
+def read(figure: Figure) -> str:
+    """All text of a figure."""
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+def names(audits: dict[str, ShownAudit]) -> dict[str, str]:
+    return {ruler: one.name for ruler, one in audits.items()}
+
+
+def by_group(audits: dict[str, ShownAudit], groups: pd.Series) -> pd.DataFrame:
+    parts = []
+    for ruler, one in audits.items():
+        rows = one.scores[(one.scores["metric"] == "dice") & (one.scores["structure"] == "macro")]
+        value = rows.set_index("exam_id")["value"]
+        part = pd.DataFrame({"group": groups.reindex(value.index), "value": value, "ruler": ruler})
+        parts.append(part)
+    return pd.concat(parts)
+
+
+def test_two_rulers_writes_gap_and_spread_on_one_scale(
+    audits: dict[str, ShownAudit], exam_groups: pd.DataFrame
+) -> None:
+    panels = [
+        RulerPanel("gold", "expert labels", "gold", 0.03, 0.27),
+        RulerPanel("silver", "predictions", "silver", np.nan, np.nan, 0.05, "one group"),
+    ]
+    figure = draw_two_rulers(
+        by_group(audits, exam_groups["age_3bin"]), panels, **DICE, grouping_title="Age"
+    )
+    text = read(figure)
+    for piece in ("<40\nn = 21", "40-60\nn = 29", "60+\nn = 26", "Dice, macro"):
+        assert piece in text
+    assert "provenance of labels: gold, 76 exams" in text
+    assert "gap of medians 2.31 points · within-group SD 5.81 points" in text
+    assert "p = 0.03, adjusted 0.27: not significant" in text
+    assert "not tested: one group" in text
+    first, second = figure.axes
+    assert first.get_ylim() == second.get_ylim()
+
+
+def test_inflation_names_rulers_and_counts_what_it_leaves_out() -> None:
+    paired = pd.DataFrame({"gold": [0.8, 0.9, np.nan], "silver": [0.95, 0.97, 0.9]})
+    titles = {"gold": "gold (provenance gold)", "silver": "silver (provenance silver)"}
+    text = read(draw_inflation(paired, **DICE, titles=titles))
+    assert "n = 2 exams, 1 undefined or infinite left out" in text
+    assert "mean difference 11.00 points" in text
+    assert "provenance gold" in text
+    assert "provenance silver" in text
+    empty = paired.assign(gold=np.inf)
+    assert "No exam has a finite score" in read(draw_inflation(empty, **DICE, titles=titles))
+
+
+def test_grid_marks_significance_and_hatches_what_is_undefined(
+    audits: dict[str, ShownAudit],
+) -> None:
+    tests = pd.concat([one.result.tests for one in audits.values()], ignore_index=True)
+    tests.loc[0, ["p", "p_fdr", "effect"]] = np.nan
+    labels = {ruler: write_labels(one.result) for ruler, one in audits.items()}
+    figure = draw_verdict_grid(tests, names(audits), groupings=labels)
+    text = read(figure)
+    assert "Female\u00a0(n\u00a038)" in text
+    assert "(provenance silver)" in text
+    panels = figure.axes[:2]
+    hatched = [
+        sum(patch.get_hatch() is not None for patch in ax.findobj(Rectangle)) for ax in panels
+    ]
+    assert hatched == [1, 0]
+    for ax, (_, part) in zip(panels, tests.groupby("ruler", sort=False), strict=True):
+        discs = [line for line in ax.lines if line.get_markersize() == 6.5]
+        filled = sum(line.get_markerfacecolor() == "black" for line in discs)
+        assert filled == int((part["p_fdr"] < 0.05).sum())
+        assert len(discs) == int((part["p"] < 0.05).sum())
+
+
+def test_effects_of_two_and_more_groups_share_a_scale() -> None:
+    tests = pd.DataFrame(
+        {"effect": [-0.3, 0.09, -0.02], "effect_name": ["rank_biserial"] + ["epsilon_squared"] * 2}
+    )
+    assert scale_effect(tests).tolist() == pytest.approx([0.3, 0.3, 0.0])
+
+
+def test_forest_shows_counts_four_fifths_and_no_pretended_interval(
+    audits: dict[str, ShownAudit],
+) -> None:
+    table = pd.concat([one.result.disparities for one in audits.values()], ignore_index=True)
+    titles = {"sex": "Sex", "age_3bin": "Age"}
+    figure = draw_dir_forest(table, names(audits), **DICE, groupings=titles)
+    text = read(figure)
+    assert "20/21 · 29/29 · 25/26" in text
+    assert "<40 · 40-60 · 60+" in text
+    assert "no interval: all draws equal; a rate may be as low as 0.84" in text
+    assert any(np.all(np.asarray(line.get_xdata()) == 0.8) for line in figure.axes[0].lines)
+    none = table.assign(dir=np.nan, undefined_because="nobody succeeds")
+    assert "nobody succeeds" in read(draw_dir_forest(none, names(audits), **DICE, groupings=titles))
+
+
+def test_sweep_follows_every_group_over_every_threshold(audits: dict[str, ShownAudit]) -> None:
+    figure = draw_threshold_sweep(
+        {ruler: one.result.rates for ruler, one in audits.items()},
+        names(audits),
+        grouping="age_3bin",
+        grouping_title="Age",
+        **DICE,
+    )
+    text = read(figure)
+    assert "<40, n = 21" in text
+    assert "score > threshold" in text
+    first = figure.axes[0].get_lines()[0]
+    assert len(first.get_xdata()) == 5
+
+
+def test_mechanism_and_power_name_their_rulers(
+    audits: dict[str, ShownAudit], comparison: Comparison
+) -> None:
+    titles = {"sex": "Sex", "age_3bin": "Age"}
+    rulers = names(audits)
+    verdicts = comparison.verdicts.copy()
+    verdicts.loc[0, ["gap_part", "noise_part"]] = np.nan
+    parts = read(
+        draw_parts(verdicts, groupings=titles, base=rulers["gold"], other=rulers["silver"])
+    )
+    assert "provenance gold" in parts
+    assert "undefined" in parts
+    power = {ruler: one.result.power for ruler, one in audits.items()}
+    labels = write_labels(audits["gold"].result)
+    text = read(draw_power(power, rulers, **DICE, groupings=labels))
+    assert "60+\u00a0(n\u00a026)" in text
+    assert "80 % power" in text
+    trace = pd.DataFrame({"n": [40, 80], "probability": [0.2, 0.5], "probability_fdr": [0.1, 0.3]})
+    chance = draw_verdict_chance(
+        dict.fromkeys(rulers, trace), rulers, n=76, grouping_title="Age", score="macro Dice"
+    )
+    assert "audited: 76" in read(chance)
+
+
+def test_volumes_have_n_units_and_whose_labels_were_measured(
+    cohort_tables: CohortTables, exam_groups: pd.DataFrame
+) -> None:
+    groups = {"sex": exam_groups["sex"]}
+    volumes, ruler = cohort_tables.volumes, cohort_tables.volumes_ruler
+    text = read(draw_volumes(volumes, groups, titles={"sex": "Sex"}, ruler=ruler))
+    assert "Female\nn = 38" in text
+    assert "volume of disc (cm³)" in text
+    assert "provenance gold" in text
+
+
+def test_the_same_figure_is_the_same_file_and_fits_into_a_page() -> None:
+    def draw() -> Figure:
+        figure = start_figure(2, 2)
+        figure.subplots().plot([0, 1], [0, 1])
+        return figure
+
+    first, second = (take_picture(draw(), "line", "a line") for _ in range(2))
+    assert first == second
+    assert first.caption == "A line"
+    assert first.png.startswith(b"\x89PNG")
+    page = inline_svg(first.svg, "fig1")
+    assert page.startswith("<svg")
+    assert "http" not in page
+    assert 'id="fig1-' in page
+    assert "url(#fig1-" in page
+
+
+def test_audit_and_comparison_offer_their_figures(
+    audits: dict[str, ShownAudit], comparison: Comparison, exam_groups: pd.DataFrame
+) -> None:
+    assert [p.name for p in audit_figures(audits["gold"])] == [
+        "verdict_grid",
+        "dir_forest_dice_macro",
+        "sweep_age_3bin_dice_macro",
+    ]
+    pictures = comparison_figures(
+        audits["gold"], audits["silver"], exam_groups, comparison.verdicts
+    )
+    assert [p.name for p in pictures] == [
+        "two_rulers_age_3bin_dice_macro",
+        "inflation_dice_macro",
+        "verdict_grid",
+        "gap_and_noise",
+    ]
+    assert all("provenance" in p.caption for p in pictures)
+
+
+def test_rulers_keep_colours_that_differ() -> None:
+    assert len(set(RULER_COLOURS.values())) == len(RULER_COLOURS)

@@ -1,0 +1,325 @@
+"""The page: every section, self-contained, careful words, and whole with less than everything."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from tworulers.audit import AuditResult
+from tworulers.report import gallery
+from tworulers.report.gallery import ShownAudit, pick_grouping
+from tworulers.report.page import CohortTables, Findings, RulerChange, render_page
+from tworulers.report.render import Picture
+from tworulers.report.sections import pick_change, write_report
+from tworulers.report.verdict_words import (
+    MEANINGS,
+    TITLES,
+    describe_change,
+    describe_finding,
+    pick_flip,
+)
+from tworulers.rulers import Comparison
+from tworulers.stats.diagnosis import Verdict
+
+
+def render(findings: Findings) -> str:
+    headline, sections = write_report(findings)
+    commands, configuration = findings.commands, findings.configuration
+    return render_page("Two rulers: test", headline, sections, commands, configuration)
+
+
+def words(page: str) -> str:
+    """The page as a reader sees it."""
+    bare = re.sub(r"<(svg|style).*?</\1>", " ", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", bare))
+
+
+@pytest.fixture(scope="module")
+def page(findings: Findings) -> str:
+    """The whole page with its drawings; the other tests of this file leave the drawings empty."""
+    return render(findings)
+
+
+@pytest.fixture(autouse=True)
+def undrawn(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made but not drawn, which takes most of the time of a page."""
+
+    def leave_empty(figure: Figure, name: str, caption: str) -> Picture:
+        return Picture(name, caption, "<svg></svg>", b"")
+
+    monkeypatch.setattr(gallery, "take_picture", leave_empty)
+
+
+class Balance(HTMLParser):
+    """Checks that every element is closed and every id is used once."""
+
+    VOID = frozenset({"meta", "br", "img", "link", "input", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids += [given["id"]] if given.get("id") else []
+        self.links += [str(given[name]) for name in ("href", "src") if given.get(name)]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+
+def test_page_is_one_file_whose_links_lead_into_itself(page: str) -> None:
+    checked = Balance()
+    checked.feed(page)
+    assert checked.open == []
+    assert len(checked.ids) == len(set(checked.ids))
+    inside = {link[1:] for link in checked.links if link.startswith("#")}
+    others = [link for link in checked.links if not link.startswith("#")]
+    assert all(link.startswith("data:image/png;base64,") for link in others)
+    assert inside <= set(checked.ids)
+    assert "http" not in page
+    assert "@import" not in page
+
+
+def test_page_has_every_section_in_order(page: str) -> None:
+    anchors = re.findall(r'<section id="([\w-]+)"', page)
+    assert anchors == [
+        "glance",
+        "two-rulers",
+        "inflation",
+        "tests",
+        "why",
+        "rates",
+        "sweep",
+        "groups",
+        "power",
+        "model",
+        "cohort",
+        "audits",
+        "reproduce",
+    ]
+    assert page.count("<figure") == page.count("<figcaption>") == page.count("<svg")
+
+
+def test_page_never_says_fair_nor_shows_a_bare_number_that_is_none(page: str) -> None:
+    text = words(page)
+    assert not re.search(r"\b(nan|None|inf|NaT)\b", text)
+    assert not re.search(r"\bfair\b", text)
+    assert "no difference found in 3 scores" in text
+    assert "no difference found is not equality" in text
+
+
+def test_every_caption_of_scores_names_a_provenance(page: str) -> None:
+    for caption in re.findall(r"<figcaption>(.*?)</figcaption>", page):
+        assert "provenance" in caption
+    captions = re.findall(r"<caption>(.*?)</caption>", page)
+    judged = [c for c in captions if re.match(r"(Tests|Success|What could|Joint|.*macro)", c)]
+    assert len(judged) >= 10
+    assert all("provenance" in caption for caption in judged)
+
+
+def test_headline_says_what_changed_and_that_it_concerns_the_ruler(findings: Findings) -> None:
+    headline, _ = write_report(findings)
+    verdicts = findings.changes[0].comparison.verdicts
+    flips = verdicts["flip"].isin(["other_only", "base_only"]).sum()
+    assert flips > 0
+    assert f"{flips} conclusion" in headline.sentence
+    assert "This concerns the ruler, not the patients." in headline.sentence
+    remarks = " ".join(headline.remarks)
+    assert "forgives 74 %" in remarks
+    assert "too close to the model it judges" in remarks
+    assert [row.title for row in headline.rows] == ["Sex", "Age"]
+
+
+def test_without_a_flip_the_page_says_so(findings: Findings, comparison: Comparison) -> None:
+    verdicts = comparison.verdicts.assign(flip="neither", verdict="stable")
+    change = RulerChange("mix", "gold", "silver", replace(comparison, verdicts=verdicts))
+    headline, sections = write_report(replace(findings, changes=[change]))
+    assert "No conclusion changed with the ruler." in headline.sentence
+    assert {row.tone for row in headline.rows} == {"calm"}
+    assert "why" in [section.anchor for section in sections]
+
+
+def test_one_ruler_makes_a_page_without_a_word_on_rulers(findings: Findings) -> None:
+    alone = {key: one for key, one in findings.audits.items() if key[1] == "gold"}
+    bare = Findings("Exams", "Sex and age", alone, groups=findings.groups)
+    page = render(bare)
+    text = words(page)
+    assert "There is one ruler only" in text
+    assert "What changing the ruler did" not in text
+    assert 'id="why"' not in page
+    assert 'id="cohort"' not in page
+
+
+def test_page_is_whole_without_scores_groups_power_or_thresholds(
+    findings: Findings, audits: dict[str, ShownAudit]
+) -> None:
+    def strip(result: AuditResult) -> AuditResult:
+        power, linear = result.power.head(0), result.linear.head(1)
+        linear = linear.assign(undefined_because="not asked for")
+        return replace(
+            result,
+            power=power,
+            linear=linear,
+            disparities=result.disparities.head(0),
+            rates=result.rates.head(0),
+        )
+
+    bare = {("mix", r): ShownAudit(strip(one.result), one.title) for r, one in audits.items()}
+    page = render(
+        replace(findings, audits=bare, groups=pd.DataFrame(), cohort=CohortTables(), commands=())
+    )
+    anchors = re.findall(r'<section id="([\w-]+)"', page)
+    assert "rates" not in anchors
+    assert "two-rulers" not in anchors
+    assert {"tests", "why", "groups", "audits"} <= set(anchors)
+
+
+def test_an_undefined_test_is_told_with_its_reason(
+    findings: Findings, audits: dict[str, ShownAudit], comparison: Comparison
+) -> None:
+    reason = "fewer than two groups with two exams"
+    result = audits["gold"].result
+    tests = result.tests.copy()
+    here = tests["grouping"] == "sex"
+    numbers = ["p", "p_fdr", "statistic", "effect", "median_gap", "mean_gap"]
+    tests.loc[here, numbers] = np.nan
+    tests.loc[here, "undefined_because"] = reason
+    verdicts = comparison.verdicts.copy()
+    there = verdicts["grouping"] == "sex"
+    verdicts.loc[there, ["verdict", "flip", "sentence"]] = ["undefined", "undefined", ""]
+    verdicts.loc[there, "undefined_because"] = reason
+    undefined = replace(audits["gold"], result=replace(result, tests=tests))
+    page = render(
+        replace(
+            findings,
+            audits={("mix", "gold"): undefined, ("mix", "silver"): audits["silver"]},
+            changes=[RulerChange("mix", "gold", "silver", replace(comparison, verdicts=verdicts))],
+        )
+    )
+    text = words(page)
+    assert f"not tested: {reason}" in text
+    assert "Not judged" in text
+    assert not re.search(r"\bnan\b", text)
+
+
+def test_small_groups_can_be_kept_out_of_the_page(findings: Findings) -> None:
+    text = words(render(replace(findings, suppress_below=25)))
+    assert "suppressed" in text
+
+
+def test_names_from_data_cannot_break_the_page(
+    findings: Findings, audits: dict[str, ShownAudit]
+) -> None:
+    hostile = "<script>alert(1)</script>"
+    named = {
+        ("mix", ruler): ShownAudit(one.result, hostile, one.scores) for ruler, one in audits.items()
+    }
+    page = render(replace(findings, audits=named, dataset=hostile, configuration=hostile))
+    assert "<script" not in page
+
+
+def test_the_page_is_about_the_comparison_that_can_be_trusted_most(
+    findings: Findings, comparison: Comparison
+) -> None:
+    identical = replace(comparison, summary={**comparison.summary, "status": "identical"})
+    changes = [
+        RulerChange("gold", "gold", "silver", comparison),
+        RulerChange("mix", "gold", "truth", comparison),
+        RulerChange("mix", "gold", "silver", comparison),
+    ]
+    both = {
+        (regime, r): one for regime in ("gold", "mix") for (_, r), one in findings.audits.items()
+    }
+    chosen = pick_change(replace(findings, audits=both, changes=changes))
+    assert chosen is changes[2]
+    changes[2] = RulerChange("mix", "gold", "silver", identical)
+    chosen = pick_change(replace(findings, audits=both, changes=changes))
+    assert chosen is changes[0]
+    assert pick_change(replace(findings, changes=[])) is None
+
+
+def test_the_grouping_shown_first_is_the_one_that_changed(
+    audits: dict[str, ShownAudit], comparison: Comparison
+) -> None:
+    result = audits["gold"].result
+    assert pick_grouping(result) == "age_3bin"
+    verdicts = comparison.verdicts.assign(flip="neither")
+    assert pick_grouping(result, verdicts) == "age_3bin"
+    sex = verdicts["grouping"] == "sex"
+    verdicts.loc[sex, ["flip", "verdict"]] = ["other_only", "unattributed"]
+    assert pick_grouping(result, verdicts) == "sex"
+    sizes = result.groupings.assign(grouping=["size", "random_2"])
+    assert pick_grouping(replace(result, groupings=sizes)) == "size"
+
+
+def test_every_verdict_has_words() -> None:
+    assert set(TITLES) == set(MEANINGS) == {str(verdict) for verdict in Verdict}
+
+
+def test_a_flip_is_the_preferred_score_or_the_clearest() -> None:
+    verdicts = pd.DataFrame(
+        {
+            "metric": ["dice", "ndsc"],
+            "structure": ["macro", "vb"],
+            "flip": "other_only",
+            "verdict": "mixed",
+            "p_fdr_base": [0.3, 0.2],
+            "p_fdr_other": [0.04, 0.01],
+            "undefined_because": None,
+        }
+    )
+    clearest, preferred = pick_flip(verdicts), pick_flip(verdicts, ("dice", "macro"))
+    assert clearest is not None
+    assert preferred is not None
+    assert clearest["metric"] == "ndsc"
+    assert preferred["metric"] == "dice"
+    assert pick_flip(verdicts.assign(flip="both")) is None
+    title, why, tone = describe_change(verdicts)
+    assert title == "Mixed in 2 scores"
+    assert "further apart" in why
+    assert tone == "loud"
+
+
+def test_a_finding_is_told_with_raw_and_adjusted_p(audits: dict[str, ShownAudit]) -> None:
+    tests = audits["silver"].result.tests
+    told = describe_finding(tests[tests["grouping"] == "age_3bin"])
+    assert told.startswith("difference in")
+    assert "worst for" in told
+    assert re.search(r"smallest p [<\d. ]+, adjusted 0\.0", told)
+
+
+def test_random_groups_are_told_apart_and_never_lead(
+    findings: Findings, audits: dict[str, ShownAudit], comparison: Comparison
+) -> None:
+    def randomise(table: pd.DataFrame) -> pd.DataFrame:
+        family = table["family"].mask(table["grouping"] == "age_3bin", "random")
+        return table.assign(family=family)
+
+    shown = {}
+    for ruler, one in audits.items():
+        families = pd.concat([one.result.families] * 2).assign(family=["main", "random"], size=3)
+        tests, groupings = randomise(one.result.tests), randomise(one.result.groupings)
+        result = replace(one.result, tests=tests, groupings=groupings, families=families)
+        shown["mix", ruler] = replace(one, result=result)
+    change = replace(comparison, verdicts=randomise(comparison.verdicts))
+    changes = [RulerChange("mix", "gold", "silver", change)]
+    headline, _ = write_report(replace(findings, audits=shown, changes=changes))
+    assert "none of 3 tests finds a difference; judged by silver, none of 3" in headline.sentence
+    assert "No conclusion changed" in headline.sentence
+    assert any(remark.startswith("In random groups, which mean") for remark in headline.remarks)
+    flipped = change.verdicts.assign(flip="other_only", verdict="unattributed")
+    assert pick_grouping(shown["mix", "gold"].result, flipped) == "sex"

@@ -1,0 +1,164 @@
+"""The compare stage on made-up scores: which pairs it takes, what it writes, what it refuses."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tworulers.audit import audit_scores
+from tworulers.io.audits import write_audit
+from tworulers.io.paths import Layout
+from tworulers.io.records import read_json, write_table
+from tworulers.rulers import Comparison, RegimeComparison
+from tworulers.schema import Attributes, Audit, Dataset, Grid, Grouping, ScoreTable, Settings
+from tworulers.stages.audit import form_groups
+from tworulers.stages.compare import compare
+from tworulers.tracking import RECORD
+
+ROOT = Path(__file__).parents[3]
+SEX = Grouping("Sex", "levels", "sex", {"F": ["F"], "M": ["M"]}, group_order=["F", "M"])
+EXAMS = [f"e{i:02}" for i in range(60)]
+
+
+@pytest.fixture
+def settings() -> Settings:
+    audit = Audit(
+        "test", metrics=["dice"], thresholds={"dice": 0.8}, bootstrap_draws=200, permutations=100
+    )
+    return Settings(
+        dataset=Dataset("made_up", structures={"disc": 1}),
+        attributes=Attributes("sexes", resampling_unit="exam", groupings={"sex": SEX}),
+        audit=audit,
+        grid=Grid(regimes=["gold", "mix"], rulers=["gold", "silver"]),
+    )
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    return Layout(ROOT, tmp_path / "in", tmp_path / "out")
+
+
+def make_cohort() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "exam_id": EXAMS,
+            "patient_id": EXAMS,
+            "image": "i",
+            "label": "l",
+            "provenance": "gold",
+            "sex": ["F", "M"] * 30,
+            "age": 50.0,
+            "age_over_89": False,
+            "race": None,
+            "ethnicity": None,
+            "manufacturer": None,
+            "field_strength_t": 3.0,
+            "spacing": "1x1x1",
+            "shape": "9x9x9",
+        }
+    )
+
+
+def draw_scores(seed: int, centre: float, spread: float) -> np.ndarray:
+    return np.clip(centre + spread * np.random.default_rng(seed).normal(size=60), 0, 1)
+
+
+def make_scores(regime: str, ruler: str, values: np.ndarray) -> pd.DataFrame:
+    rows = pd.DataFrame({"exam_id": EXAMS, "regime": regime, "ruler": ruler, "provenance": ruler})
+    rows["structure"], rows["metric"] = "disc", "dice"
+    extra = rows.assign(metric="tp", value=100.0)
+    shared = rows.assign(metric="shared_error", value=0.75)
+    parts = [rows.assign(value=values), extra, *([shared] if ruler == "silver" else [])]
+    return pd.concat(parts, ignore_index=True).assign(undefined_because=pd.array([None], "str")[0])
+
+
+def make_all(settings: Settings, layout: Layout) -> None:
+    cohort = make_cohort()
+    write_table(cohort, (layout.cohort / "cohort.parquet"))
+    groups, _ = form_groups(cohort, settings.attributes)
+    base = draw_scores(0, 0.85, 0.05)
+    values = {
+        ("gold", "gold"): draw_scores(1, 0.86, 0.05),
+        ("gold", "silver"): np.ones(60),
+        ("mix", "gold"): base,
+        ("mix", "silver"): 0.96 + 0.2 * (base - 0.85),
+    }
+    for (regime, ruler), column in values.items():
+        scores = make_scores(regime, ruler, column)
+        write_table(scores, layout.scores(regime, ruler) / "scores.parquet")
+        patients = cohort.set_index("exam_id")["patient_id"]
+        judged = scores[scores["metric"] == "dice"]
+        found = audit_scores(judged, groups, patients, settings.audit, settings.attributes)
+        folder = layout.audit(regime, ruler)
+        folder.mkdir(parents=True)
+        write_audit(found, folder)
+
+
+def test_every_ruler_is_compared_with_gold_and_every_regime_under_one_ruler(
+    settings, layout
+) -> None:
+    make_all(settings, layout)
+    root, record = compare(settings, layout)
+    made = {path.parent.relative_to(root).as_posix() for path in root.rglob("summary.json")}
+    assert made == {
+        "rulers/gold/gold_silver",
+        "rulers/mix/gold_silver",
+        "regimes/gold/gold_mix",
+        "regimes/silver/gold_mix",
+    }
+    for name in made:
+        kind = Comparison if name.startswith("rulers") else RegimeComparison
+        for field in fields(kind):
+            if field.name != "summary":
+                pd.read_parquet(root / name / f"{field.name}.parquet")
+        shown = json.loads((root / name / RECORD).read_text())
+        assert shown["stage"] == "compare"
+    assert record.metrics["mix/gold_silver/flips/main/neither"] == 1
+    assert all(np.isfinite(value) for value in record.metrics.values())
+
+
+def test_the_rulers_own_errors_enter_the_closeness(settings, layout) -> None:
+    make_all(settings, layout)
+    root, _ = compare(settings, layout)
+    summary = read_json(root / "rulers" / "mix" / "gold_silver" / "summary.json", "compare")
+    disc = summary["closeness"]["disc"]
+    # the silver ruler is the gold model, whose Dice against the experts is known
+    gold = pd.read_parquet(layout.scores("gold", "gold") / "scores.parquet")
+    assert disc["ruler_expert"] == pytest.approx(gold.loc[gold["metric"] == "dice", "value"].mean())
+    assert disc["shared_error"] == pytest.approx(0.75)
+    assert summary["status"] == "too_close"
+    own = read_json(root / "rulers" / "gold" / "gold_silver" / "summary.json", "compare")
+    assert own["status"] == "identical"
+
+
+def test_another_attribute_set_is_refused(settings, layout) -> None:
+    make_all(settings, layout)
+    settings.attributes.name = "others"
+    with pytest.raises(ValueError, match="attributes=sexes, asked for attributes=others"):
+        compare(settings, layout)
+
+
+def test_without_audits_the_message_names_the_command(settings, layout) -> None:
+    with pytest.raises(ValueError, match=r"python -m tworulers\.stages\.audit"):
+        compare(settings, layout)
+
+
+def test_two_ready_tables_are_audited_and_compared(settings, tmp_path: Path) -> None:
+    people = pd.DataFrame({"exam_id": EXAMS, "sex": ["F", "M"] * 30})
+    base = draw_scores(0, 0.85, 0.05)
+    for name, values in (("gold", base), ("silver", 0.96 + 0.2 * (base - 0.85))):
+        people.assign(dice_disc=values).to_csv(tmp_path / f"{name}.csv", index=False)
+    settings.scores = ScoreTable(str(tmp_path / "gold.csv"), provenance="gold")
+    layout = Layout(tmp_path, tmp_path / "in", tmp_path / "out")
+    with pytest.raises(ValueError, match=r"against\.file"):
+        compare(settings, layout)
+    settings.against = ScoreTable(str(tmp_path / "silver.csv"), provenance="silver")
+    folder, record = compare(settings, layout)
+    verdicts = pd.read_parquet(folder / "verdicts.parquet")
+    assert len(verdicts) == 1
+    assert verdicts.loc[0, "vcr_mad"] == pytest.approx(5)
+    assert "gold_silver/flips/main/neither" in record.metrics
+    assert "too close to the model" in record.description

@@ -1,0 +1,79 @@
+"""Where an exam's files are looked for, and folders of results that survive a kill."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tworulers.io.images import ImageError, write_image
+from tworulers.io.paths import Layout
+from tworulers.stages._exams import exams_to_predict, find_label, read_channels, resumable_folder
+
+
+class Killed(Exception):  # noqa: N818
+    pass
+
+
+def begin(tmp_path: Path, made_from: object) -> list[str]:
+    """Do one part of the work, be killed, and tell what was there before."""
+    found: list[str] = []
+
+    def work() -> None:
+        result, scratch = tmp_path / "result", tmp_path / "scratch"
+        with resumable_folder(result, scratch, made_from) as folder:
+            found.extend(sorted(path.name for path in folder.iterdir()))
+            (folder / "one").write_text("done")
+            raise Killed
+
+    with pytest.raises(Killed):
+        work()
+    return found
+
+
+def test_killed_work_goes_on_and_takes_its_place_when_done(tmp_path: Path) -> None:
+    (tmp_path / "result").mkdir()
+    (tmp_path / "result" / "old").touch()
+    assert begin(tmp_path, {"seed": 0}) == []
+    assert (tmp_path / "result" / "old").exists()
+    assert begin(tmp_path, {"seed": 0}) == ["one"]
+    with resumable_folder(tmp_path / "result", tmp_path / "scratch", {"seed": 0}) as folder:
+        (folder / "two").touch()
+    assert sorted(path.name for path in (tmp_path / "result").iterdir()) == ["one", "two"]
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_work_from_something_else_is_begun_anew(tmp_path: Path) -> None:
+    begin(tmp_path, {"seed": 0})
+    assert begin(tmp_path, {"seed": 1}) == []
+
+
+def test_a_label_is_the_datasets_or_the_machines(tmp_path: Path) -> None:
+    layout = Layout(tmp_path, tmp_path / "artifacts", tmp_path / "artifacts")
+    assert find_label(layout, "a", "labels/a.nii.gz") == tmp_path / "labels" / "a.nii.gz"
+    made = tmp_path / "artifacts" / "annotations" / "labels" / "a.nii.gz"
+    assert find_label(layout, "a", None) == made
+    assert find_label(layout, "a", np.nan) == made
+
+
+def test_channels_lie_beside_the_first(tmp_path: Path) -> None:
+    for channel in range(2):
+        array = np.full((3, 4, 5), channel + 1, np.int16)
+        write_image(tmp_path / f"a_000{channel}.nii.gz", array, np.diag([2.0, 1, 1, 1]))
+    image, spacing = read_channels(tmp_path / "a_0000.nii.gz", 2)
+    assert image.mean((1, 2, 3)).tolist() == [1, 2]
+    assert spacing == (2, 1, 1)
+    write_image(tmp_path / "b.nii.gz", np.ones((3, 4, 5), np.int16), np.eye(4))
+    with pytest.raises(ImageError, match="2 channels are configured"):
+        read_channels(tmp_path / "b.nii.gz", 2)
+
+
+def test_every_test_exam_of_any_regime_is_predicted() -> None:
+    splits = pd.DataFrame(
+        {
+            "regime": ["mix", "mix", "gold", "gold"],
+            "exam_id": ["b", "a", "a", "c"],
+            "split": ["test", "test", "test", "train"],
+        }
+    )
+    assert exams_to_predict(splits) == ["a", "b"]
