@@ -122,8 +122,8 @@ class Reading:
     absolute); `columns` maps the cohort's column names to the table's. `experts` is a list of the exams, series or
     files that experts drew. `patient` is a pattern whose group `patient` is the patient's part of an exam id.
     `label_map` replaces stored label values. `missing` are further codes for no value. `trust_grid` takes labels voxel
-    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id. `pseudonym_key` is a file whose
-    bytes key the hash that replaces ids of exams and patients; it has to lie outside the results.
+    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id. `pseudonym_key` is a file
+    whose bytes key the hash that replaces ids of exams and patients; it has to lie outside the results.
     """
 
     table: str | None = None
@@ -367,16 +367,18 @@ class Reference:
     folder: str = UNSET
     provenance: str = UNSET
     title: str = ""
+    pattern: str = "{exam}"
     label_map: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
 class Predictions:
-    """Predictions made elsewhere, and what they are judged by: folders of label maps that names pair, and who they are of.
+    """Predictions made elsewhere and what judges them: folders of label maps paired by name, and who they are of.
 
     `structures` are the values of the structures, the dataset's where none are given. A `label_map` says which stored
     values stand for a structure (or `background`): `{vb: ["1-7"], disc: ["8"], background: ["*"]}`, where `*` is every
-    value not named; without one the stored values are the structures' own. `cohort` is the table of exams,
+    value not named; without one the stored values are the structures' own. `pattern` says how files are called, without
+    extension, where their names are more than the exam's: `{exam}_seg`. `cohort` is the table of exams,
     `cohort_columns` maps the cohort's column names to the table's, `missing` are codes for no value. Exams without a
     prediction are refused unless `incomplete` is true.
     """
@@ -384,6 +386,7 @@ class Predictions:
     name: str = ""
     title: str = ""
     folder: str | None = None
+    pattern: str = "{exam}"
     references: dict[str, Reference] = field(default_factory=dict)
     structures: dict[str, int] = field(default_factory=dict)
     label_map: dict[str, list[str]] = field(default_factory=dict)
@@ -409,7 +412,7 @@ class Tracking:
 
 @dataclass
 class Report:
-    """What the page may show: in one that is `shared`, groups of fewer than `suppress_below` exams are not described."""
+    """What the page may show: a `shared` one does not describe groups of fewer than `suppress_below` exams."""
 
     shared: bool = False
     suppress_below: int = 5

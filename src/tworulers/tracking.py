@@ -249,7 +249,16 @@ LARGEST_ARTIFACT = 20 * 1024 * 1024
 PEOPLE = {"exam_id", "patient_id", "exam_ids"}
 """Columns that say that a table's rows are exams or people."""
 
-OF_SCORES = {"exam_id", *"regime ruler provenance structure metric value undefined_because".split()}
+OF_SCORES = {
+    "exam_id",
+    "regime",
+    "ruler",
+    "provenance",
+    "structure",
+    "metric",
+    "value",
+    "undefined_because",
+}
 """The columns of scores by exam, which say nothing of the person."""
 
 

@@ -20,8 +20,12 @@ def run(project: Path, *command: str, fails: bool = False) -> subprocess.Complet
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", "OMP_NUM_THREADS": "1"}
     env.pop("MLFLOW_TRACKING_URI", None)
-    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, timeout=570, check=False)
-    assert (done.returncode != 0) is fails, f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}"
+    done = subprocess.run(
+        command, cwd=project, env=env, capture_output=True, text=True, timeout=570, check=False
+    )
+    assert (done.returncode != 0) is fails, (
+        f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}"
+    )
     return done
 
 
@@ -61,7 +65,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     edit(project / "conf" / "recipe" / "tiny.yaml", epochs=1, iterations=4, validation_iterations=1)
     edit(project / "conf" / "split" / "paper.yaml", folds=2, test=0.3, strata=[])
-    edit(project / "conf" / "audit" / "paper.yaml", bootstrap_draws=200, permutations=200, power_draws=100)
+    edit(
+        project / "conf" / "audit" / "paper.yaml",
+        bootstrap_draws=200,
+        permutations=200,
+        power_draws=100,
+    )
     run(project, "dvc", "init", "--no-scm", "--quiet")
     run(project, "dvc", "repro")
     return project
@@ -85,7 +94,10 @@ def test_every_stage_leaves_its_files(project: Path) -> None:
 
 def test_silver_exams_get_machine_labels_and_gold_exams_do_not(project: Path) -> None:
     cohort = pd.read_parquet(project / BASE / "cohort" / "cohort.parquet")
-    annotated = {path.name.removesuffix(".nii.gz") for path in (project / BASE / "annotations" / "labels").glob("*.nii.gz")}
+    annotated = {
+        path.name.removesuffix(".nii.gz")
+        for path in (project / BASE / "annotations" / "labels").glob("*.nii.gz")
+    }
     assert annotated == set(cohort.loc[cohort["provenance"] == "silver", "exam_id"])
 
 
@@ -96,21 +108,38 @@ def test_a_second_run_does_nothing_and_tau_reruns_the_audit_alone(project: Path)
     edit(audit, thresholds__dice=0.75)
     plan = run(project, "dvc", "repro", "--dry").stdout
     audit.write_text(before)
-    rerun = {line.split("'")[1].split("@")[0] for line in plan.splitlines() if line.startswith("Running stage")}
+    rerun = {
+        line.split("'")[1].split("@")[0]
+        for line in plan.splitlines()
+        if line.startswith("Running stage")
+    }
     assert {"audit", "compare", "report"} <= rerun <= {"audit", "compare", "report", "publish"}
 
 
-def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(project: Path) -> None:
-    run(project, sys.executable, "-m", "tworulers.stages.audit", "-m", "regime=gold,mix", "ruler=gold,silver")
+def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
+    project: Path,
+) -> None:
+    run(
+        project,
+        sys.executable,
+        "-m",
+        "tworulers.stages.audit",
+        "-m",
+        "regime=gold,mix",
+        "ruler=gold,silver",
+    )
     listing = (
-        "from pathlib import Path; import json; from tworulers.tracking import connect; from tworulers.schema import Tracking;"
+        "from pathlib import Path; import json; from tworulers.tracking import connect;"
+        "from tworulers.schema import Tracking;"
         "m = connect(Path('.').resolve(), Tracking('local', experiment='tworulers-phantom'));"
         "r = m.MlflowClient().search_runs([m.get_experiment_by_name('tworulers-phantom').experiment_id],"
         " \"tags.stage = 'audit' and tags.superseded = 'no'\");"
         "print(json.dumps([[x.data.tags, x.data.params, x.data.metrics] for x in r]))"
     )
     runs = json.loads(run(project, sys.executable, "-c", listing).stdout.splitlines()[-1])
-    assert {(tags["regime"], tags["ruler"]) for tags, _, _ in runs} == {(a, b) for a in ("gold", "mix") for b in ("gold", "silver")}
+    assert {(tags["regime"], tags["ruler"]) for tags, _, _ in runs} == {
+        (a, b) for a in ("gold", "mix") for b in ("gold", "silver")
+    }
     assert len(runs) == 4
     assert len({frozenset(params) for _, params, _ in runs}) == 1
     identical = [(tags, metrics) for tags, _, metrics in runs if tags.get("identical") == "yes"]
@@ -130,7 +159,9 @@ def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
         ("split", ["paths.artifacts=elsewhere"], "stages.cohort"),
     ],
 )
-def test_a_fault_is_one_clear_error(project: Path, stage: str, overrides: list[str], message: str) -> None:
+def test_a_fault_is_one_clear_error(
+    project: Path, stage: str, overrides: list[str], message: str
+) -> None:
     done = run(project, sys.executable, "-m", f"tworulers.stages.{stage}", *overrides, fails=True)
     assert message in done.stderr
     assert "Traceback" not in done.stderr

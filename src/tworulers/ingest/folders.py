@@ -9,6 +9,9 @@ from tworulers.ingest.faults import Fault, FaultKind
 NIFTI = (".nii.gz", ".nii")
 """How a NIfTI file ends, in any case of letters."""
 
+EXAM = "{exam}"
+"""Where a pattern of file names, without extension, has the name of the exam."""
+
 _OTHER_IMAGES = (
     ".mha",
     ".mhd",
@@ -98,6 +101,26 @@ def list_images(folder: Path, root: Path) -> Listing:
             Fault(FaultKind.FILES, "", f"{debris} system files ignored", file=shown, note=True)
         )
     return Listing(shown, files, faults)
+
+
+def pick_named(images: Listing, pattern: str) -> Listing:
+    """Keep the images whose names fit a pattern such as ``{exam}_seg``, named by the exam alone.
+
+    Raises
+    ------
+    ValueError : the pattern does not hold ``{exam}`` exactly once.
+    """
+    if pattern == EXAM:
+        return images
+    before, found, after = pattern.partition(EXAM)
+    if not found or EXAM in after:
+        raise ValueError(f"pattern {pattern!r}: expected one {EXAM}, such as {EXAM}_seg")
+    files = {
+        name[len(before) : len(name) - len(after)]: path
+        for name, path in images.files.items()
+        if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after)
+    }
+    return Listing(images.folder, files, images.faults)
 
 
 def group_channels(images: Listing) -> tuple[dict[str, dict[int, Path]], list[Fault]]:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.ingest.folders import list_images
+from tworulers.ingest.folders import EXAM, list_images, pick_named
 from tworulers.ingest.geometry import orientation
 from tworulers.ingest.labels import read_mapped_label, read_named_values
 from tworulers.io.images import Header, ImageError, Volume, read_header, same_grid
@@ -40,7 +40,10 @@ class Pairing:
 
 
 def pair_predictions(
-    predictions: Path, references: Path, exam_ids: Iterable[str] | None = None
+    predictions: Path,
+    references: Path,
+    exam_ids: Iterable[str] | None = None,
+    patterns: tuple[str, str] = (EXAM, EXAM),
 ) -> Pairing:
     """Pair two folders of label maps by name; side files of other kinds are ignored.
 
@@ -48,9 +51,11 @@ def pair_predictions(
     ----------
     predictions, references : folders of NIfTI label maps named by exam.
     exam_ids : the exams that matter; all where not given.
+    patterns : how predictions and references are called, without extension: ``{exam}_seg``. Images
+        called otherwise are none of them.
     """
-    predicted = list_images(predictions, predictions.parent)
-    referred = list_images(references, references.parent)
+    predicted = pick_named(list_images(predictions, predictions.parent), patterns[0])
+    referred = pick_named(list_images(references, references.parent), patterns[1])
     wanted = None if exam_ids is None else set(exam_ids)
     known = {e: p for e, p in referred.files.items() if wanted is None or e in wanted}
     pairs = sorted(set(known) & set(predicted.files))

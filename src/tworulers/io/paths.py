@@ -33,6 +33,12 @@ class Layout:
             root, root / settings.paths.artifacts / name, root / settings.paths.outputs / name
         )
 
+    @classmethod
+    def of_predictions(cls, settings: Settings, root: Path) -> "Layout":
+        """Lay out the results of predictions made elsewhere, below `judged/` beside the datasets."""
+        folder = root / settings.paths.outputs / "judged" / settings.predictions.name
+        return cls(root, folder, folder)
+
     @property
     def cohort(self) -> Path:
         """Folder of the cohort table, its exclusions and descriptions."""

@@ -114,6 +114,8 @@ def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Pa
         if not no_verdict and len(groups.columns):
             shown = ShownAudit(found, ruler.title or ruler.name, judged.scores)
             write_figures(audit_figures(shown), folder / "figures")
+    if found.groupings.empty and settings.scores.file is not None:
+        show_overall(found)
     show(found, said, no_verdict)
     say(f"written to {layout.relative(result)}")
     metrics = collect_metrics(found) | warning
@@ -185,9 +187,7 @@ def form_groups(cohort: pd.DataFrame, attributes: Attributes) -> tuple[pd.DataFr
 
 
 def show(found: AuditResult, said: pd.DataFrame, no_verdict: str) -> None:
-    """Print families, groupings and sentences; without groupings, the scores."""
-    if found.groupings.empty:
-        show_overall(found)
+    """Print families, groupings and sentences."""
     for family in list_rows(found.families):
         missing = f"; missing: {family['missing']}" if family["missing"] else ""
         say(

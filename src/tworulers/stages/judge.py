@@ -67,9 +67,10 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     stands_for = expand_label_map(given.label_map, structures)
     judges = pair_references(given, structures)
     notes = refuse_gaps(judges, given.incomplete)
-    say(format_faults(notes))
+    if notes:
+        say(format_faults(notes))
     people = describe_exams(given, judges)
-    place = lay_out(settings, layout)
+    place = Layout.of_predictions(settings, layout.root)
     base = pick_base(judges)
     for kind in ("scores", "audits"):
         _drop_stale(place.outputs / kind / given.name, judges)
@@ -90,15 +91,19 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         heading = f"score · {given.name} by {name}"
         write_record(RunRecord("score", heading, text, tags, {}, metrics), folder)
         scores[name] = found
-        closeness[name] = {**same, "share": share}
+        closeness[name] = {
+            **same,
+            "identical": same["identical_exams"] == len(one.exams),
+        }
+        if 0 < same["identical_exams"] < len(one.exams):
+            say(f"{name} equals the prediction in {same['identical_exams']} of {share}")
         if expert is not None:
             against = score_reference(one, expert, structures, settings)
             status = judge_closeness(scores[base], found, against)
             closeness[name] |= {"status": status, "against_base": against}
     for name, one in judges.items():
         reason = tell_no_verdict(name, closeness[name])
-        own = closeness[name]["identical_exams"] == len(one.exams)
-        ruler = replace(one.ruler, regime=given.name if own else None)
+        ruler = replace(one.ruler, regime=given.name if closeness[name]["identical"] else None)
         audited = Judged(
             scores=scores[name][scores[name]["metric"].isin(METRICS)],
             cohort=people[people["exam_id"].isin(one.exams)],
@@ -119,19 +124,15 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     return place.outputs, _record(given, judges, scores, closeness)
 
 
-def lay_out(settings: Settings, layout: Layout) -> Layout:
-    """Say where the results of these predictions lie: below `judged/`, beside the datasets."""
-    folder = layout.root / settings.paths.outputs / "judged" / settings.predictions.name
-    return Layout(layout.root, folder, folder)
-
-
 def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[str, Judge]:
     """Pair the predictions with every reference folder by name."""
     judges = {}
     for name, reference in given.references.items():
         title = reference.title or f"the labels in {Path(reference.folder).name}"
         ruler = Ruler(name, title, "folder", reference.provenance, folder=reference.folder)
-        pairing = pair_predictions(Path(str(given.folder)), Path(reference.folder))
+        folders = Path(str(given.folder)), Path(reference.folder)
+        patterns = given.pattern, reference.pattern
+        pairing = pair_predictions(*folders, patterns=patterns)
         judges[name] = Judge(ruler, pairing, expand_label_map(reference.label_map, structures))
     return judges
 
@@ -261,17 +262,13 @@ def judge_closeness(base: pd.DataFrame, other: pd.DataFrame, against: pd.DataFra
 
 def tell_no_verdict(name: str, closeness: Mapping[str, Any]) -> str:
     """Say why no verdict may rest on a reference; nothing where one may."""
-    same, files, share = (closeness[x] for x in ("identical_exams", "identical_files", "share"))
-    total = int(str(share).split()[0])
-    if same == total:
+    if closeness["identical"]:
         return (
-            f"reference {name} is the predictions themselves, voxel by voxel in all {total} exams "
-            f"({files} byte by byte)"
+            f"reference {name} is the predictions themselves, voxel by voxel in all exams "
+            f"({closeness['identical_files']} byte by byte)"
         )
     if closeness.get("status") in ("too_close", "identical"):
         return f"reference {name} is too close to the predictions to be independent of them"
-    if same:
-        say(f"reference {name} equals the prediction in {same} of {total} exams ({files} files)")
     return ""
 
 

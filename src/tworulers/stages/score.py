@@ -265,11 +265,15 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
 
 
 def summarise_macro(scores: pd.DataFrame) -> pd.DataFrame:
-    """Summarise every metric of the structures and their mean over exams; finite values only, the others counted."""
+    """Summarise every metric of the structures and their mean over exams.
+
+    Mean and SD are over finite values, counted; the median ranks an infinite distance as the worst.
+    """
     shown = scores[scores["metric"].isin(["dice", "hd95", "ndsc", "hd95_voxel", "surface_dice"])]
     finite = shown["value"].where(np.isfinite(shown["value"]))
     grouped = finite.groupby([shown["metric"], shown["structure"]], sort=False)
     summary = grouped.agg(["mean", "median", "std", "size", "count"]).rename(columns={"std": "sd"})
+    summary["median"] = shown.groupby(["metric", "structure"], sort=False)["value"].median()
     summary["not_finite"] = summary["size"] - summary["count"]
     order = [(m, s) for m in ("dice", "ndsc", "hd95") for s in (MACRO,)] + list(summary.index)
     return summary.loc[list(dict.fromkeys(key for key in order if key in summary.index))]

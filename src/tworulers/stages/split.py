@@ -7,10 +7,12 @@ import pandas as pd
 from tworulers.cohort.leakage import apply_given_folds
 from tworulers.cohort.split import split_cohort
 from tworulers.ingest.nnunet import read_fold_file
+from tworulers.ingest.pseudonyms import rename_person
 from tworulers.io.console import show_table
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
 from tworulers.schema import Regime, Settings, Split
+from tworulers.stages._ingest import find_key
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.tables import Cohort, Splits, check_table
 from tworulers.tracking import RunRecord
@@ -24,6 +26,12 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         splits = split_cohort(cohort, settings.split, regimes)
     else:
         folds = read_fold_file(layout.root / settings.split.file)
+        key = find_key(settings, layout)
+        if key is not None:
+            folds = [
+                {part: [rename_person(exam, key) for exam in exams] for part, exams in fold.items()}
+                for fold in folds
+            ]
         splits = apply_given_folds(cohort, folds, settings.split, regimes)
     splits = check_table(splits, Splits, "splits")
     counts = count_exams(splits)

@@ -1,0 +1,95 @@
+"""What the embedded example has to show once `./scripts/reproduce` has run; skipped by name before that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+import pandas as pd
+import pytest
+
+from tworulers.schema import Tracking
+from tworulers.tracking import connect
+
+ROOT = Path(__file__).parents[2]
+BASE = ROOT / "artifacts" / "phantom"
+pytestmark = pytest.mark.example
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _reproduced() -> None:
+    if not (BASE / "report" / "index.html").is_file():
+        pytest.skip("./scripts/reproduce has not run in this checkout")
+
+
+def scores(regime: str, ruler: str) -> pd.DataFrame:
+    return pd.read_parquet(BASE / "scores" / regime / ruler / "scores.parquet")
+
+
+def macro_dice(regime: str, ruler: str) -> pd.Series:
+    table = scores(regime, ruler).query("structure == 'macro' and metric == 'dice'")
+    return table.set_index("exam_id")["value"].sort_index()
+
+
+def refuse(word: str) -> None:
+    raise AssertionError(f"{word} in strict JSON")
+
+
+def test_the_cohort_has_the_published_size() -> None:
+    cohort = pd.read_parquet(BASE / "cohort" / "cohort.parquet")
+    assert len(cohort) == 1254
+    assert cohort["patient_id"].nunique() == 1231
+    assert (cohort["provenance"] == "gold").sum() == 491
+    assert len(macro_dice("mix", "gold")) == 76
+
+
+def test_silver_scores_are_higher_and_tighter_than_gold() -> None:
+    gold, silver = macro_dice("mix", "gold"), macro_dice("mix", "silver")
+    assert gold.index.equals(silver.index)
+    assert 0.85 <= gold.mean() <= 0.93
+    assert 0.94 <= silver.mean() <= 0.985
+    verdicts = pd.read_parquet(BASE / "comparisons" / "rulers" / "mix" / "gold_silver" / "verdicts.parquet")
+    age = verdicts.query("grouping == 'age_3bin' and structure == 'macro' and metric == 'dice'").iloc[0]
+    assert age["vcr_sd"] >= 3
+
+
+def test_both_rulers_judge_the_same_predictions_and_truth_is_read_by_its_ruler_alone() -> None:
+    for ruler in ("gold", "silver", "truth"):
+        assert set(scores("mix", ruler)["exam_id"]) == set(macro_dice("mix", "gold").index)
+    cohort = pd.read_parquet(BASE / "cohort" / "cohort.parquet")
+    assert not cohort.astype(str).apply(lambda column: column.str.contains("truth")).to_numpy().any()
+
+
+def test_every_test_of_the_family_has_its_p_and_every_json_is_strict() -> None:
+    for ruler in ("gold", "silver"):
+        tests = pd.read_parquet(BASE / "audits" / "mix" / ruler / "tests.parquet")
+        main = tests[tests["family"] == "main"]
+        assert len(main) == 63
+        assert main["p"].between(0, 1).all()
+        assert (main["p_fdr"] >= main["p"] - 1e-12).all()
+    for path in BASE.rglob("*.json"):
+        json.loads(path.read_text(), parse_constant=refuse)
+
+
+def test_label_maps_lie_on_the_grid_of_their_images() -> None:
+    exam = macro_dice("mix", "gold").index[0]
+    image = nib.load(BASE / "source" / "images" / f"{exam}.nii.gz")
+    label = nib.load(BASE / "predictions" / "mix" / "labels" / f"{exam}.nii.gz")
+    assert label.get_data_dtype() == np.uint8
+    assert label.shape == image.shape
+    assert np.allclose(label.affine, image.affine)
+
+
+def test_mlflow_shows_every_result_once_with_the_other_ruler_linked() -> None:
+    mlflow: Any = connect(ROOT, Tracking(name="local", experiment="tworulers-phantom"))
+    client = mlflow.MlflowClient()
+    experiment = client.get_experiment_by_name("tworulers-phantom").experiment_id
+    runs = client.search_runs([experiment], "tags.superseded = 'no'", max_results=500)
+    names = [run.info.run_name for run in runs]
+    assert len(names) == len(set(names))
+    audits = {(r.data.tags["regime"], r.data.tags["ruler"]): r for r in runs if r.data.tags["stage"] == "audit"}
+    assert len(audits) == 8
+    assert audits["mix", "gold"].data.tags["ruler_silver"] == audits["mix", "silver"].info.run_id
+    assert audits["gold", "silver"].data.tags["identical"] == "yes"
+    assert {run.data.tags["stage"] for run in runs} >= {"cohort", "split", "train", "audit", "compare", "report"}
