@@ -19,7 +19,8 @@ import pandas as pd
 from scipy import stats
 
 from tworulers.audit import audit_scores
-from tworulers.schema import Attributes, Audit
+from tworulers.schema import Audit
+from tworulers.schema_sources import Attributes
 
 DRAWS = 10_000
 GROUPINGS = {

@@ -16,7 +16,8 @@ import pandas as pd
 
 from tworulers.cohort.phantom import draw_people, make_exam
 from tworulers.io.images import write_image, write_label
-from tworulers.schema import Phantom, Provenance
+from tworulers.schema import Provenance
+from tworulers.schema_sources import Phantom
 
 SITE = "700001"
 UID = "9.9.700001"

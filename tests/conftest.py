@@ -1,9 +1,16 @@
 """What every test may lean on: the folder of real data where there is one, and a store of MLflow runs of its own."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes depends on what else the machine is doing; no test here is about time.
+settings.register_profile("tworulers", deadline=None)
+settings.load_profile("tworulers")
 
 ROOT = Path(__file__).parents[1]
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -28,3 +35,11 @@ def _no_outer_tracking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep a tracking server of the person who runs the tests out of them."""
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "DVC_STAGE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _keep_small_numbers() -> Iterator[None]:
+    """Undo what a training in this process sets for the whole thread: numbers near 0 flushed to 0."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tworulers.schema import MACRO, METRICS, Attributes, Audit, Metric, Provenance
+from tworulers.schema import MACRO, METRICS, Audit, Metric, Provenance
+from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import (
     EXTRA,
     INTERSECTIONS,

@@ -1,5 +1,6 @@
 """The tables that pass between stages; column names are spelled here and nowhere else."""
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -262,7 +263,7 @@ def check_table(frame: pd.DataFrame, model: type[pa.DataFrameModel], name: str) 
     TableError : with one line a fault: the column, what was expected, and up to five offending values.
     """
     try:
-        return model.validate(frame, lazy=True)
+        checked: pd.DataFrame = model.validate(frame, lazy=True)
     except SchemaErrors as error:
         cases = error.failure_cases
         lines = []
@@ -276,6 +277,7 @@ def check_table(frame: pd.DataFrame, model: type[pa.DataFrameModel], name: str) 
         raise TableError(
             f"{name} is not a {model.__name__.lower()} table:\n" + "\n".join(lines)
         ) from None
+    return checked
 
 
 def list_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -283,7 +285,7 @@ def list_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def format_axes(values: tuple[float, ...] | list[float]) -> str:
+def format_axes(values: Sequence[float]) -> str:
     """Write a shape or a spacing as one cell: `10x120x72`, `4x1.25x1.25`."""
     return "x".join(f"{value:.6g}" for value in values)
 

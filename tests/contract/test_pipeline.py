@@ -104,7 +104,9 @@ def test_a_stage_depends_on_code_and_values_that_exist(step: Step) -> None:
     for file, keys in step.params.items():
         content: Any = OmegaConf.load(ROOT / file)
         for key in keys:
-            assert OmegaConf.select(content, key, default=ABSENT) is not ABSENT, f"{file} has no {key}"
+            assert OmegaConf.select(content, key, default=ABSENT) is not ABSENT, (
+                f"{file} has no {key}"
+            )
 
 
 def test_the_grid_is_made_of_choices_and_its_parts_fit() -> None:

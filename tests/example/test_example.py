@@ -49,8 +49,12 @@ def test_silver_scores_are_higher_and_tighter_than_gold() -> None:
     assert gold.index.equals(silver.index)
     assert 0.85 <= gold.mean() <= 0.93
     assert 0.94 <= silver.mean() <= 0.985
-    verdicts = pd.read_parquet(BASE / "comparisons" / "rulers" / "mix" / "gold_silver" / "verdicts.parquet")
-    age = verdicts.query("grouping == 'age_3bin' and structure == 'macro' and metric == 'dice'").iloc[0]
+    verdicts = pd.read_parquet(
+        BASE / "comparisons" / "rulers" / "mix" / "gold_silver" / "verdicts.parquet"
+    )
+    age = verdicts.query(
+        "grouping == 'age_3bin' and structure == 'macro' and metric == 'dice'"
+    ).iloc[0]
     assert age["vcr_sd"] >= 3
 
 
@@ -58,7 +62,9 @@ def test_both_rulers_judge_the_same_predictions_and_truth_is_read_by_its_ruler_a
     for ruler in ("gold", "silver", "truth"):
         assert set(scores("mix", ruler)["exam_id"]) == set(macro_dice("mix", "gold").index)
     cohort = pd.read_parquet(BASE / "cohort" / "cohort.parquet")
-    assert not cohort.astype(str).apply(lambda column: column.str.contains("truth")).to_numpy().any()
+    assert (
+        not cohort.astype(str).apply(lambda column: column.str.contains("truth")).to_numpy().any()
+    )
 
 
 def test_every_test_of_the_family_has_its_p_and_every_json_is_strict() -> None:
@@ -88,8 +94,19 @@ def test_mlflow_shows_every_result_once_with_the_other_ruler_linked() -> None:
     runs = client.search_runs([experiment], "tags.superseded = 'no'", max_results=500)
     names = [run.info.run_name for run in runs]
     assert len(names) == len(set(names))
-    audits = {(r.data.tags["regime"], r.data.tags["ruler"]): r for r in runs if r.data.tags["stage"] == "audit"}
+    audits = {
+        (r.data.tags["regime"], r.data.tags["ruler"]): r
+        for r in runs
+        if r.data.tags["stage"] == "audit"
+    }
     assert len(audits) == 8
     assert audits["mix", "gold"].data.tags["ruler_silver"] == audits["mix", "silver"].info.run_id
     assert audits["gold", "silver"].data.tags["identical"] == "yes"
-    assert {run.data.tags["stage"] for run in runs} >= {"cohort", "split", "train", "audit", "compare", "report"}
+    assert {run.data.tags["stage"] for run in runs} >= {
+        "cohort",
+        "split",
+        "train",
+        "audit",
+        "compare",
+        "report",
+    }

@@ -1,5 +1,4 @@
-"""The battery over the simulated audit of 76 exams, and over small tables that broke other tools.
-"""
+"""The battery over the simulated audit of 76 exams, and over small tables that broke other tools."""
 
 import json
 from dataclasses import replace
@@ -11,7 +10,8 @@ import pytest
 
 from tworulers.audit import AuditError, AuditResult, audit_scores
 from tworulers.cohort.grouping import assign_groups
-from tworulers.schema import Attributes, Audit, Grouping
+from tworulers.schema import Audit
+from tworulers.schema_sources import Attributes, Grouping
 from tworulers.sentences import verdict_sentences
 from tworulers.summary import summarise
 

@@ -14,7 +14,7 @@ from tworulers.cohort.naming import (
     name_parts,
 )
 from tworulers.cohort.spelling import fold_spelling, is_blank
-from tworulers.schema import Grouping
+from tworulers.schema_sources import Grouping
 
 __all__ = ["GroupingError", "assign_groups", "list_left_out", "name_groups"]
 

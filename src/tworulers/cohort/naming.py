@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import pairwise, product
 
-from tworulers.schema import Grouping
+from tworulers.schema_sources import Grouping
 
 JOIN = " x "
 """Stands between the names of crossed groups."""

@@ -13,7 +13,7 @@ from tworulers.cohort.phantom_people import draw_people, is_localizer
 from tworulers.cohort.phantom_random import open_stream
 from tworulers.cohort.phantom_rater import draw_expert_label
 from tworulers.cohort.phantom_shape import Axes, Spine, draw_pose, place_spine, voxel_centres
-from tworulers.schema import Phantom
+from tworulers.schema_sources import Phantom
 from tworulers.tables import parse_axes
 
 __all__ = ["PhantomExam", "draw_people", "is_localizer", "make_exam", "make_expert_label"]

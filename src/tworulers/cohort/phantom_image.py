@@ -1,9 +1,10 @@
 """What a scanner sees of a spine: sagittal T2-like contrast, blur, noise, shading and gain."""
 
 import numpy as np
+import numpy.typing as npt
 from scipy.ndimage import gaussian_filter1d
 
-from tworulers.cohort.phantom_random import Field, smooth_field
+from tworulers.cohort.phantom_random import Field, Reals, smooth_field
 from tworulers.cohort.phantom_shape import Axes, Spine
 
 FAT, MUSCLE, FLUID, CORD, AIR, DARK = 0.80, 0.40, 0.95, 0.50, 0.04, 0.10
@@ -25,7 +26,7 @@ def render_image(
     field_strength_t: float,
     age_contrast: float,
     rng: np.random.Generator,
-) -> "np.ndarray[tuple[int, ...], np.dtype[np.int16]]":
+) -> npt.NDArray[np.int16]:
     """Render the scan of a spine.
 
     Wear takes the share `age_contrast * wear` of the contrast of marrow and nucleus, and the
@@ -90,7 +91,7 @@ def _paint_spine(image: Field, spine: Spine, axes: Axes, age_contrast: float) ->
 
 def _scan(
     image: Field, axes: Axes, manufacturer: str, field_strength_t: float, rng: np.random.Generator
-) -> "np.ndarray[tuple[int, ...], np.dtype[np.int16]]":
+) -> npt.NDArray[np.int16]:
     """Blur in plane, shade, add Rician noise, bend the grey scale and scale it to whole numbers."""
     blur_mm = BLUR_MM[field_strength_t] * (SIEMENS_BLUR if manufacturer == "Siemens" else 1.0)
     noise = np.float32(NOISE[field_strength_t] * (GE_NOISE if manufacturer == "GE" else 1.0))
@@ -105,9 +106,11 @@ def _scan(
     magnitude = np.sqrt(real * real + imaginary * imaginary)
     gain = FULL_SCALE * rng.lognormal(0, 0.25)
     scaled = np.float32(gain) * magnitude ** np.float32(GAMMA[manufacturer])
-    return np.rint(np.minimum(scaled, 32767)).astype(np.int16)
+    image_units: npt.NDArray[np.int16] = np.rint(np.minimum(scaled, 32767)).astype(np.int16)
+    return image_units
 
 
-def _step(distance: Field, width: float) -> Field:
+def _step(distance: Reals, width: float) -> Reals:
     """Ramp from 0 to 1 over a width about 0: the share of such a voxel behind a flat edge."""
-    return np.clip(distance / np.float32(width) + np.float32(0.5), 0, 1)
+    share: Reals = np.clip(distance / np.float32(width) + np.float32(0.5), 0, 1)
+    return share

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tworulers.cohort.phantom_random import open_stream
-from tworulers.schema import Phantom, Provenance
+from tworulers.schema import Provenance
+from tworulers.schema_sources import Phantom
 from tworulers.tables import format_axes
 
 LOCALIZER_SLICES = 56
@@ -180,7 +181,7 @@ def _assign_trait(
 def _apportion(weights: Sequence[float], total: int) -> npt.NDArray[np.int64]:
     """Divide a total in whole parts by weights, by largest remainders."""
     exact = np.asarray(weights, dtype=float) / np.sum(weights) * total
-    parts = np.floor(exact + 1e-9).astype(np.int64)
+    parts: npt.NDArray[np.int64] = np.floor(exact + 1e-9).astype(np.int64)
     largest = np.argsort(parts - exact, kind="stable")[: total - parts.sum()]
     parts[largest] += 1
     return parts

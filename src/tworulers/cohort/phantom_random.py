@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 Field = npt.NDArray[np.float32]
+Reals = npt.NDArray[np.floating]
+"""Real numbers of either precision."""
 
 
 def open_stream(seed: int, name: str, of: object) -> np.random.Generator:

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from tworulers.cohort.phantom_random import smooth_field
 from tworulers.cohort.phantom_shape import Axes, Spine
-from tworulers.schema import Phantom
+from tworulers.schema_sources import Phantom
 
 SLIP_SCALE_MM = 9.0
 DISC_FOLLOWS, DISC_OWN, DISC_SLIP = 0.6, 0.6, 0.4

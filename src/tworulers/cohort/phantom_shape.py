@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tworulers.cohort.phantom_anatomy import BODY, DISC, Anatomy
-from tworulers.cohort.phantom_random import Field, smooth_field
+from tworulers.cohort.phantom_random import Field, Reals, smooth_field
 
 FAR_MM = -20.0
 MARGIN_MM = 7.0
@@ -82,10 +82,11 @@ def place_spine(anatomy: Anatomy, pose: Pose, axes: Axes, rng: np.random.Generat
     along = ends - anatomy.height_mm / 2 - ends[-1] / 2
     half = ends[-1] / 2
 
-    def middle(q: Field) -> Field:
+    def middle(q: Reals) -> Reals:
         inside = np.clip(q, -half, half)
         bend = (inside / half) ** 2 - 0.4 + 2 * inside / half**2 * (q - inside)
-        return anatomy.lordosis_mm * bend + pose.pitch * q + pose.shift_mm[2]
+        behind: Reals = anatomy.lordosis_mm * bend + pose.pitch * q + pose.shift_mm[2]
+        return behind
 
     slope = 2 * anatomy.lordosis_mm * along / half**2 + pose.pitch
     centre = np.stack(
@@ -93,7 +94,7 @@ def place_spine(anatomy: Anatomy, pose: Pose, axes: Axes, rng: np.random.Generat
     )
 
     window = _find_window(anatomy, centre, axes)
-    near = tuple(axis[part] for axis, part in zip(axes, window, strict=True))
+    near = (left[window[0]], down[window[1]], back[window[2]])
     shape = tuple(len(axis) for axis in near)
     distance = {kind: np.full(shape, FAR_MM, dtype=np.float32) for kind in (BODY, DISC)}
     for block, kind in enumerate(anatomy.kind):
@@ -113,7 +114,7 @@ def place_spine(anatomy: Anatomy, pose: Pose, axes: Axes, rng: np.random.Generat
     )
 
 
-def _find_window(anatomy: Anatomy, centre: Field, axes: Axes) -> Window:
+def _find_window(anatomy: Anatomy, centre: Reals, axes: Axes) -> Window:
     """Find the part of the volume within a margin of the spine; at least one voxel an axis."""
     reach = np.stack([anatomy.width_mm, anatomy.height_mm, anatomy.depth_mm]) / 2 + MARGIN_MM
     low, high = (centre - reach).min(axis=1), (centre + reach).max(axis=1)
@@ -128,7 +129,7 @@ def _cut(axis: Field, low: float, high: float) -> slice:
 
 
 def _measure_block(
-    anatomy: Anatomy, block: int, centre: Field, slope: float, axes: Axes
+    anatomy: Anatomy, block: int, centre: Reals, slope: float, axes: Axes
 ) -> tuple[tuple[slice, slice], Field]:
     """Measure the pseudo-distance (1 - r) / |grad r| to a block in the rows and columns nearby."""
     left, down, back = axes
@@ -162,6 +163,6 @@ def _measure_block(
     return (rows, columns), np.clip(value, np.float32(FAR_MM), np.float32(a))
 
 
-def _outer(sideways: Field, plane: Field) -> Field:
+def _outer(sideways: Reals, plane: Reals) -> Field:
     """Add what varies sideways to what varies in the sagittal plane."""
     return sideways.astype(np.float32)[:, None, None] + plane.astype(np.float32)[None]

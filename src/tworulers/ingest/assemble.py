@@ -10,7 +10,8 @@ import pandas as pd
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.inspect import Inspection, find_duplicates
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source
-from tworulers.schema import Dataset, Provenance
+from tworulers.schema import Provenance
+from tworulers.schema_sources import Dataset
 from tworulers.tables import format_axes
 
 EXPERT_VOLUME = "expert_volume_mm3"

@@ -13,7 +13,8 @@ from tworulers.ingest.midrc import EXAM, describe_exams, list_masks, read_tables
 from tworulers.ingest.people import read_root_path
 from tworulers.ingest.provenance import apply_experts, judge_provenance, read_experts
 from tworulers.ingest.source import Source, relative_to
-from tworulers.schema import Dataset, Provenance
+from tworulers.schema import Provenance
+from tworulers.schema_sources import Dataset
 
 DOCUMENTED = {"exams": 1255, "patients": 1232, "expert": 491, "auto": 764}
 """What the published download holds."""

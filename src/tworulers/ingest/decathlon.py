@@ -7,7 +7,7 @@ from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import list_images, pair_by_name, stem_of
 from tworulers.ingest.nnunet import check_count, frame_exams
 from tworulers.ingest.source import Source
-from tworulers.schema import Dataset
+from tworulers.schema_sources import Dataset
 
 
 def read_decathlon(root: Path, dataset: Dataset) -> Source:

@@ -17,8 +17,8 @@ from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.geometry import check_affine, compare_grids, note_positions
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.source import Source, relative_to
-from tworulers.io.images import Header, ImageError, Volume, read_header, read_image
-from tworulers.schema import Dataset
+from tworulers.io.images import ImageError, ImageVolume, read_header, read_image
+from tworulers.schema_sources import Dataset
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _read_voxels(files: ExamFiles, readable: set[Path], faults: list[Fault]) -> 
     return facts
 
 
-def _check_intensities(image: Volume, files: ExamFiles) -> list[Fault]:
+def _check_intensities(image: ImageVolume, files: ExamFiles) -> list[Fault]:
     """Refuse intensities that are not numbers, or that are all the same."""
     shown = relative_to(files.image, files.root)
     broken = int((~np.isfinite(image.array)).sum())
@@ -208,7 +208,7 @@ def hash_voxels(array: npt.NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-Read = TypeVar("Read", Header, Volume)
+Read = TypeVar("Read")
 
 
 def _try(

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from tworulers.io.images import ImageError, Volume, read_label
+from tworulers.io.images import ImageError, LabelVolume, Volume, read_label
 
 BACKGROUND = "background"
 OTHERS = "*"
 """The entry of a label map that stands for every value no other entry names."""
 
 
-def read_mapped_label(path: Path, labels: Iterable[int], label_map: Mapping[int, int]) -> Volume:
+def read_mapped_label(
+    path: Path, labels: Iterable[int], label_map: Mapping[int, int]
+) -> LabelVolume:
     """Read a label map, replace stored values, and refuse what no structure has.
 
     Parameters
@@ -31,7 +33,7 @@ def read_mapped_label(path: Path, labels: Iterable[int], label_map: Mapping[int,
     lookup = np.arange(256, dtype=np.uint8)
     for value, replacement in label_map.items():
         lookup[int(value)] = int(replacement)
-    mapped = lookup[stored.array.astype(np.uint8)]
+    mapped = lookup[stored.array]
     values, counts = np.unique(mapped, return_counts=True)
     allowed = {0, *labels}
     unexpected = {
@@ -47,7 +49,7 @@ def read_mapped_label(path: Path, labels: Iterable[int], label_map: Mapping[int,
     return Volume(mapped, stored.affine, stored.path)
 
 
-def read_named_values(path: Path, stands_for: Mapping[int, int]) -> Volume:
+def read_named_values(path: Path, stands_for: Mapping[int, int]) -> LabelVolume:
     """Read a label map whose every stored value is known, and put what it stands for in its place.
 
     Parameters

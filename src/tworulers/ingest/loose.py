@@ -10,7 +10,7 @@ from tworulers.ingest.inspect import hash_voxels
 from tworulers.ingest.nnunet import frame_exams
 from tworulers.ingest.source import Source, relative_to
 from tworulers.io.images import ImageError, read_image
-from tworulers.schema import Dataset
+from tworulers.schema_sources import Dataset
 
 _LABEL = re.compile(
     r"^(?P<image>.+?)[-_](?P<label>[a-z]*seg|label|mask|lesion)(?P<rest>[-_][-_a-z0-9]*)?$",

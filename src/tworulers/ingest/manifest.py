@@ -14,7 +14,8 @@ from tworulers.ingest.people import (
 from tworulers.ingest.provenance import apply_experts, read_experts, read_provenance
 from tworulers.ingest.source import Source
 from tworulers.ingest.text_table import read_text_table
-from tworulers.schema import Dataset, Provenance
+from tworulers.schema import Provenance
+from tworulers.schema_sources import Dataset
 
 
 def read_manifest(root: Path, dataset: Dataset) -> Source:

@@ -11,7 +11,8 @@ from tworulers.ingest.dataset_json import read_dataset_json
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.folders import group_channels, list_images, pair_by_name
 from tworulers.ingest.source import EXAM_COLUMNS, Source
-from tworulers.schema import Dataset, Provenance
+from tworulers.schema import Provenance
+from tworulers.schema_sources import Dataset
 
 
 def read_nnunet(root: Path, dataset: Dataset) -> Source:

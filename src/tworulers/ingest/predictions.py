@@ -13,7 +13,7 @@ from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import EXAM, list_images, pick_named
 from tworulers.ingest.geometry import orientation
 from tworulers.ingest.labels import read_mapped_label, read_named_values
-from tworulers.io.images import Header, ImageError, Volume, read_header, same_grid
+from tworulers.io.images import Header, ImageError, LabelVolume, Volume, read_header, same_grid
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def read_pair(
     labels: Iterable[int],
     label_map: Mapping[int, int] | None = None,
     reference_map: Mapping[int, int] | None = None,
-) -> tuple[Volume, Volume]:
+) -> tuple[LabelVolume, LabelVolume]:
     """Read a prediction and its reference onto one grid, the reference's.
 
     A prediction stored with flipped or swapped axes is turned, since both files say where their
@@ -118,7 +118,7 @@ def read_pair(
     return judged, judge
 
 
-def turn_to(volume: Volume, target: Volume) -> Volume:
+def turn_to(volume: LabelVolume, target: LabelVolume) -> LabelVolume:
     """Flip and swap the axes of a volume until they point as the target's do."""
     turn = _find_turn(volume.affine, target.affine)
     array = nib.orientations.apply_orientation(volume.array, turn)
@@ -205,5 +205,5 @@ def _write_spacing(first: Header, second: Header) -> str:
     return f"{texts[0]} and {texts[1]} mm"
 
 
-def _orient(volume: Volume) -> str:
+def _orient(volume: LabelVolume) -> str:
     return orientation(Header(volume.path, volume.array.shape, volume.affine, volume.array.dtype))

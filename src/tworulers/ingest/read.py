@@ -20,7 +20,7 @@ from tworulers.ingest.provenance import apply_experts, read_experts
 from tworulers.ingest.source import Source
 from tworulers.ingest.text_table import read_text_table
 from tworulers.io.images import write_label
-from tworulers.schema import Dataset
+from tworulers.schema_sources import Dataset
 
 READERS: dict[str, Callable[[Path, Dataset], Source]] = {
     "nnunet": read_nnunet,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tworulers.schema import RiskJoin, RiskTable
+from tworulers.schema_sources import RiskJoin, RiskTable
 
 UNIT, CLUSTER, SCORE, OUTCOME = "unit_id", "cluster_id", "score", "outcome"
 """Columns of the frame; every grouping adds one of its own name, and source columns keep theirs."""

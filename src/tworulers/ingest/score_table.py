@@ -12,7 +12,8 @@ from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
 from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
 from tworulers.ingest.text_table import read_text_table
-from tworulers.schema import MACRO, METRICS, Metric, Provenance, ScoreTable
+from tworulers.schema import MACRO, METRICS, Metric, Provenance
+from tworulers.schema_sources import ScoreTable
 from tworulers.tables import Scores, check_table, list_rows
 
 UNIT_INTERVAL = ("dice", "ndsc", "surface_dice")

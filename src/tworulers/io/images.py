@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import nibabel as nib
 import numpy as np
@@ -57,11 +58,14 @@ class Header:
         return float(np.abs(axes.T @ axes - np.eye(3)).max())
 
 
-@dataclass(frozen=True)
-class Volume:
-    """Voxels with their geometry, in the file's own axis order."""
+Voxel = TypeVar("Voxel", bound=np.generic, covariant=True)
 
-    array: npt.NDArray[np.generic]
+
+@dataclass(frozen=True)
+class Volume(Generic[Voxel]):
+    """Voxels of one type with their geometry, in the file's own axis order."""
+
+    array: npt.NDArray[Voxel]
     affine: npt.NDArray[np.float64]
     path: Path
 
@@ -77,6 +81,10 @@ class Volume:
         return float(abs(np.linalg.det(self.affine[:3, :3])))
 
 
+ImageVolume = Volume[np.float32]
+LabelVolume = Volume[np.uint8]
+
+
 def read_header(path: Path) -> Header:
     """Read where an image lies, without its voxels; a trailing axis of length one is dropped.
 
@@ -90,7 +98,7 @@ def read_header(path: Path) -> Header:
     )
 
 
-def read_image(path: Path) -> Volume:
+def read_image(path: Path) -> ImageVolume:
     """Read an intensity image as float32, scaled as its header says.
 
     Raises
@@ -106,7 +114,7 @@ def read_image(path: Path) -> Volume:
     )
 
 
-def read_label(path: Path, labels: Iterable[int] | None = None) -> Volume:
+def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
     """Read a label map as uint8 integers.
 
     Parameters
@@ -163,7 +171,11 @@ def write_image(
     _write(path, array, affine)
 
 
-def same_grid(first: Header | Volume, second: Header | Volume, tolerance_mm: float = 1e-2) -> bool:
+def same_grid(
+    first: Header | Volume[np.generic],
+    second: Header | Volume[np.generic],
+    tolerance_mm: float = 1e-2,
+) -> bool:
     """Tell whether two images have one shape and put every voxel at one place, within the tolerance."""
     shapes = [
         image.shape if isinstance(image, Header) else image.array.shape for image in (first, second)

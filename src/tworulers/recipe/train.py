@@ -213,10 +213,13 @@ def _write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when whoever started it is gone: its end of our standard input closes."""
+    """End this process when whoever started it is gone: its end of our standard input closes.
+
+    The descriptor is read, not `sys.stdin`, whose lock a forked loader process would inherit held.
+    """
 
     def wait() -> None:
-        sys.stdin.read()
+        os.read(0, 1)
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

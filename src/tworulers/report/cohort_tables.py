@@ -40,13 +40,16 @@ def tabulate_people(
 
     Parameters
     ----------
-    counts : `variable`, `level`, `exams`, `share`, `patients`.
+    counts : `variable`, `level`, `exams`, `share`, `patients`; a level without exams is suppressed.
     ages : one row a pool, as `summarise_ages` gives it.
     suppress_below : levels with fewer exams are named but not counted; 0 counts all.
     """
     rows = []
     for row in iterate_rows(counts):
         variable = COLUMNS.get(row.variable, row.variable)
+        if row.exams != row.exams:
+            rows.append([variable, row.level, "suppressed", "", ""])
+            continue
         if row.exams < suppress_below:
             rows.append([variable, row.level, f"< {suppress_below}", "", ""])
             continue
@@ -55,7 +58,7 @@ def tabulate_people(
             [
                 variable,
                 row.level,
-                f"{row.exams:,}",
+                f"{row.exams:,.0f}",
                 share,
                 f"{row.patients:,}",
             ]

@@ -83,6 +83,7 @@ class Findings:
     commands : what to run to get this page again, each with what it does.
     configuration : as YAML.
     suppress_below : groups with fewer exams are not described; 0 describes all.
+    withheld : titles of the groupings that were taken out, since a group of theirs is smaller.
     """
 
     dataset: str
@@ -96,6 +97,7 @@ class Findings:
     commands: Sequence[tuple[str, str]] = ()
     configuration: str = ""
     suppress_below: int = 0
+    withheld: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -393,4 +393,7 @@ def _everything(findings: Findings) -> Section:
     named = dict.fromkeys(one.name for one in findings.audits.values())
     named |= dict.fromkeys(name_ruler(u.ruler, u.title, u.provenance) for u in findings.unjudged)
     text = "Rulers: " + "; ".join(named) + "."
+    if findings.withheld:
+        least, gone = findings.suppress_below, "; ".join(findings.withheld)
+        text += f" Not shown, since a group has fewer than {least} exams: {gone}."
     return Section("audits", "Every audit, and whose labels judged", (text,), tables=(table,))

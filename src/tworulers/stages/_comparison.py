@@ -41,7 +41,8 @@ def write_comparison(
         "status",
     )
     tags = {word: str(found.summary[word]) for word in words if word in found.summary}
-    title = f"compare · {name.replace('/', ' · ').replace('_', ' and ')}"
+    *whose, sides = name.split("/")
+    title = " · ".join(["compare", *whose, sides.replace("_", " and ")])
     write_record(
         RunRecord("compare", title, describe(found.summary), tags, metrics=metrics), folder
     )
@@ -124,7 +125,9 @@ def tell_closeness(found: Comparison) -> str:
     parts += [f"with {other} {row['model_ruler']:.4f}"]
     if np.isfinite(row["ruler_expert"]):
         parts.append(f"{other} with {base} {row['ruler_expert']:.4f}")
-    scores = found.inflation.set_index(["metric", "structure"]).loc[("dice", structure)]
+    inflation = found.inflation
+    dice = (inflation["metric"] == "dice") & (inflation["structure"] == structure)
+    scores = inflation[dice].iloc[0]
     parts.append(f"SD over exams {scores['sd_base']:.4f} and {scores['sd_other']:.4f}")
     if np.isfinite(row["vcr_mad"]):
         parts.append(f"spread (MAD) {row['vcr_mad']:.2f} times wider under {base}")

@@ -14,7 +14,7 @@ from tworulers.cohort.describe import (
 )
 from tworulers.cohort.grouping import assign_groups, list_left_out
 from tworulers.io.records import write_table
-from tworulers.schema import Attributes
+from tworulers.schema_sources import Attributes
 
 
 def write_descriptions(

@@ -17,7 +17,8 @@ from tworulers.io.console import track
 from tworulers.io.images import read_label, write_image, write_label
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_json, write_table
-from tworulers.schema import Phantom, Provenance, Settings
+from tworulers.schema import Provenance, Settings
+from tworulers.schema_sources import Phantom
 from tworulers.stages._pool import open_pool
 from tworulers.tables import parse_axes
 

@@ -18,6 +18,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
+from tworulers.stages._overrides import check_overrides, check_texts
 from tworulers.tracking import RunRecord, list_results, publish, write_record
 
 Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
@@ -39,7 +40,6 @@ def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
     ConfigStore.instance().store(name="schema", node=Settings)
     root = project_root()
 
-    @hydra.main(version_base="1.3", config_path=str(root / "conf"), config_name="config")
     def job(config: DictConfig) -> None:
         try:
             _run_job(stage, groups, config, root)
@@ -49,7 +49,12 @@ def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
             say_error(error)
             sys.exit(1)
 
-    job()
+    try:
+        check_overrides(sys.argv[1:])
+    except ValueError as error:
+        say_error(error)
+        sys.exit(1)
+    hydra.main(version_base="1.3", config_path=str(root / "conf"), config_name="config")(job)()
 
 
 def say_error(error: Exception) -> None:
@@ -85,6 +90,7 @@ class UnsetValueError(ValueError):
 def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Path) -> None:
     settings = load_settings(config)
     hydra_config = HydraConfig.get()
+    check_texts(list(hydra_config.overrides.task), config)
     sweeping = hydra_config.mode == RunMode.MULTIRUN
     if sweeping:
         _refuse_overwriting(settings, list(hydra_config.overrides.task))

@@ -1,5 +1,6 @@
 """Whether the model's own confidence would have warned of its failed exams, as far as a ruler calls them failed."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ from tworulers.io.records import write_json, write_table
 from tworulers.schema import MACRO, METRICS, Audit
 from tworulers.stats.failure_warning import FailureRule, audit_warning
 
-UNCERTAINTIES = {
+UNCERTAINTIES: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
     "confidence": lambda table: 1 - table["mean_top_probability"],
     "entropy": lambda table: table["mean_entropy"],
     "disagreement": lambda table: table["disagreement"],
@@ -43,7 +44,9 @@ def write_warning(
         ``warning.json`` go.
     """
     path = layout.confidence(str(scores["regime"].iloc[0]))
-    dice = scores[(scores["structure"] == MACRO) & (scores["metric"] == "dice")].set_index("exam_id")["value"]
+    dice = scores[(scores["structure"] == MACRO) & (scores["metric"] == "dice")].set_index(
+        "exam_id"
+    )["value"]
     if not path.is_file() or dice.empty or groups.empty:
         return {}
     suspect = pd.read_parquet(path).set_index("exam_id").reindex(dice.index)
@@ -55,7 +58,9 @@ def write_warning(
         min_events=settings.min_group,
         provenance=provenance,
     )
-    tables: dict[str, list[pd.DataFrame]] = {name: [] for name in ("cells", "metrics", "tests", "concordance")}
+    tables: dict[str, list[pd.DataFrame]] = {
+        name: [] for name in ("cells", "metrics", "tests", "concordance")
+    }
     numbers: dict[str, float] = {}
     sentences: dict[str, list[str]] = {}
     for name, measure in UNCERTAINTIES.items():
@@ -81,5 +86,8 @@ def write_warning(
     for table, rows in tables.items():
         if rows:
             write_table(pd.concat(rows, ignore_index=True), folder / f"warning_{table}.parquet")
-    write_json({"provenance": provenance, "numbers": numbers, "sentences": sentences}, folder / "warning.json")
+    write_json(
+        {"provenance": provenance, "numbers": numbers, "sentences": sentences},
+        folder / "warning.json",
+    )
     return numbers

@@ -16,7 +16,8 @@ from tworulers.io.console import say, show_table
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
 from tworulers.report.gallery import ShownAudit, audit_figures
-from tworulers.schema import MACRO, METRICS, Attributes, Metric, Ruler, Settings
+from tworulers.schema import MACRO, METRICS, Metric, Ruler, Settings
+from tworulers.schema_sources import Attributes
 from tworulers.sentences import verdict_sentences
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import run_stage

@@ -15,7 +15,8 @@ from tworulers.ingest.read import examine
 from tworulers.io.console import say
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_json
-from tworulers.schema import Attributes, Dataset, Settings
+from tworulers.schema import Settings
+from tworulers.schema_sources import Attributes, Dataset
 from tworulers.stages._ingest import show_inspections
 from tworulers.stages._run import run_stage
 from tworulers.tracking import RunRecord

@@ -31,6 +31,7 @@ from tworulers.rulers import (
     verdict_probability,
 )
 from tworulers.schema import MACRO, Ruler, Settings
+from tworulers.stages._anchoring import anchor_scores
 from tworulers.stages._comparison import describe, show_regimes, show_rulers, write_comparison
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import load_choice, run_stage
@@ -62,6 +63,8 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             metrics |= write_comparison(found, target, f"{regime}/{base}_{other}")
             draw_rulers(found, audits, settings, layout, target / "figures")
             trace_rulers(found, settings, layout, target / "probability.parquet")
+            for sentence in anchor_scores(regime, base, other, settings, layout, target):
+                say(sentence)
             show_rulers(found)
         for ruler, first, second in pair_regimes(audits, settings):
             before = read_side(first, ruler, audits, layout)
@@ -75,9 +78,7 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             target = folder / "regimes" / ruler / f"{first}_{second}"
             metrics |= write_comparison(changed, target, f"{ruler}/{first}_{second}")
             show_regimes(changed)
-        write_json(
-            {"comparisons": len(list(folder.rglob("summary.json")))}, folder / "about.json"
-        )
+        write_json({"comparisons": len(list(folder.rglob("summary.json")))}, folder / "about.json")
     say(f"written to {layout.relative(root)}")
     description = "Audits compared: rulers over one regime's predictions, regimes under one ruler."
     tags = {"attributes": settings.attributes.name}

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tworulers.audit import audit_scores
@@ -21,7 +20,8 @@ from tworulers.io.console import say
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.rulers import Audited, compare_rulers, overall_status, tabulate_closeness
-from tworulers.schema import MACRO, METRICS, Predictions, Provenance, Ruler, Settings
+from tworulers.schema import MACRO, METRICS, Provenance, Ruler, Settings
+from tworulers.schema_sources import Predictions
 from tworulers.stages._comparison import show_rulers, write_comparison
 from tworulers.stages._run import run_stage
 from tworulers.stages.audit import Judged, audit_judged, form_groups
@@ -37,8 +37,6 @@ from tworulers.stages.score import (
 from tworulers.stages.show import show
 from tworulers.stats.pairs import pair_scores
 from tworulers.tracking import RunRecord, write_record
-
-SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,43 @@ class Judge:
 
     def path_of(self, exam: str) -> Path:
         """Return the reference of an exam."""
-        return Path(self.pairing.pairs.set_index("exam_id").loc[exam, "reference"])
+        return Path(str(self.pairing.pairs.set_index("exam_id").at[exam, "reference"]))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What one reference says: scores, how many of its masks are the predictions, and how close it is.
+
+    `against_base` is the Dice of its own labels by the base reference, `status` what follows from both; the base has
+    neither.
+    """
+
+    scores: pd.DataFrame
+    identical_exams: int
+    identical_files: int
+    status: str = "compared with"
+    against_base: pd.DataFrame | None = None
+
+    @property
+    def exams(self) -> set[str]:
+        """Return the scored exams."""
+        return set(self.scores["exam_id"])
+
+    @property
+    def identical(self) -> bool:
+        """Tell whether the reference is the predictions themselves."""
+        return self.identical_exams == len(self.exams)
+
+    def tell_no_verdict(self, name: str) -> str:
+        """Say why no verdict may rest on the reference; nothing where one may."""
+        if self.identical:
+            return (
+                f"reference {name} is the predictions themselves, voxel by voxel in all exams "
+                f"({self.identical_files} byte by byte)"
+            )
+        if self.status == "too_close":
+            return f"reference {name} is too close to the predictions to be independent of them"
+        return ""
 
 
 def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -71,70 +105,36 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         say(format_faults(notes))
     people = describe_exams(given, judges)
     place = Layout.of_predictions(settings, layout.root)
-    base = pick_base(judges)
     for kind in ("scores", "audits"):
         _drop_stale(place.outputs / kind / given.name, judges)
-    scores, closeness = {}, {}
-    for name, one in judges.items():
-        expert = judges[base] if name != base else None
-        tasks = list_tasks(one, expert, structures, stands_for, settings)
-        rows = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
-        found, facts = finish_scores(rows, settings.audit, given.name, name)
-        share, same = one.pairing.share, count_same(found, one.pairing)
-        title = f"{given.name} by {name} ({one.ruler.provenance}), {share}"
-        metrics = show_scores(title, found, settings.audit, facts)
-        folder = place.scores(given.name, name)
-        write_scores(folder, found, {"exams": len(tasks), "share": share, **same, **facts})
-        tags = {"regime": given.name, "ruler": name, "provenance": str(one.ruler.provenance)}
-        tags |= {"dataset": given.name}
-        text = f"Predictions of {given.name} scored against {one.ruler.title}, {share}."
-        heading = f"score · {given.name} by {name}"
-        write_record(RunRecord("score", heading, text, tags, {}, metrics), folder)
-        scores[name] = found
-        closeness[name] = {
-            **same,
-            "identical": same["identical_exams"] == len(one.exams),
-        }
-        if 0 < same["identical_exams"] < len(one.exams):
-            say(f"{name} equals the prediction in {same['identical_exams']} of {share}")
-        if expert is not None:
-            against = score_reference(one, expert, structures, settings)
-            status = judge_closeness(scores[base], found, against)
-            closeness[name] |= {"status": status, "against_base": against}
-    for name, one in judges.items():
-        reason = tell_no_verdict(name, closeness[name])
-        ruler = replace(one.ruler, regime=given.name if closeness[name]["identical"] else None)
-        audited = Judged(
-            scores=scores[name][scores[name]["metric"].isin(METRICS)],
-            cohort=people[people["exam_id"].isin(one.exams)],
-            measures={},
-            regime=given.name,
-            ruler=ruler,
-            result=place.audit(given.name, name),
-            structures=[*structures, MACRO],
-            dataset=given.name,
-            no_verdict=reason,
+    judgements: dict[str, Judgement] = {}
+    for name in judges:
+        judgements[name] = score_by(
+            name, judges, judgements, structures, stands_for, settings, place
         )
-        folder, record = audit_judged(audited, settings, layout)
-        write_record(record, folder)
-    compare_judges(settings, place, base, scores, closeness, people)
-    summary = summarise(judges, closeness, notes)
-    write_json(summary, place.outputs / "summary.json")
+    for name, one in judges.items():
+        audit_by(one, judgements[name], people, [*structures, MACRO], settings, place)
+    compare_judges(judgements, people, settings, place)
+    write_json(summarise(judges, judgements, notes), place.outputs / "summary.json")
     finish(settings, place, people)
-    return place.outputs, _record(given, judges, scores, closeness)
+    return place.outputs, _record(given, judges, judgements)
 
 
 def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[str, Judge]:
-    """Pair the predictions with every reference folder by name."""
+    """Pair the predictions with every reference folder by name.
+
+    The reference that the others are compared with comes first: the first by experts, else the first.
+    """
     judges = {}
     for name, reference in given.references.items():
         title = reference.title or f"the labels in {Path(reference.folder).name}"
         ruler = Ruler(name, title, "folder", reference.provenance, folder=reference.folder)
         folders = Path(str(given.folder)), Path(reference.folder)
-        patterns = given.pattern, reference.pattern
-        pairing = pair_predictions(*folders, patterns=patterns)
+        pairing = pair_predictions(*folders, patterns=(given.pattern, reference.pattern))
         judges[name] = Judge(ruler, pairing, expand_label_map(reference.label_map, structures))
-    return judges
+    gold = (name for name, one in judges.items() if one.ruler.provenance == Provenance.GOLD)
+    base = next(gold, next(iter(judges)))
+    return {base: judges[base], **judges}
 
 
 def refuse_gaps(judges: Mapping[str, Judge], incomplete: bool) -> list[Fault]:
@@ -177,10 +177,66 @@ def describe_exams(given: Predictions, judges: Mapping[str, Judge]) -> pd.DataFr
     return people
 
 
-def pick_base(judges: Mapping[str, Judge]) -> str:
-    """Pick the reference that the others are compared with: the first by experts, else the first."""
-    gold = (n for n, one in judges.items() if one.ruler.provenance == Provenance.GOLD)
-    return next(gold, next(iter(judges)))
+def score_by(
+    name: str,
+    judges: Mapping[str, Judge],
+    judgements: Mapping[str, Judgement],
+    structures: dict[str, int],
+    stands_for: Mapping[int, int],
+    settings: Settings,
+    place: Layout,
+) -> Judgement:
+    """Score the predictions by one reference; all but the first are held against the first."""
+    one, given = judges[name], settings.predictions
+    base = next(iter(judges))
+    expert = judges[base] if name != base else None
+    tasks = list_tasks(one, expert, structures, stands_for, settings)
+    rows = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
+    scores, facts = finish_scores(rows, settings.audit, given.name, name)
+    same, share = count_same(scores, one.pairing), one.pairing.share
+    title = f"{given.name} by {name} ({one.ruler.provenance}), {share}"
+    metrics = show_scores(title, scores, settings.audit, facts)
+    folder = place.scores(given.name, name)
+    write_scores(folder, scores, {"exams": len(tasks), "share": share, **same, **facts})
+    text = f"Predictions of {given.name} scored against {one.ruler.title}, {share}."
+    tags = {"regime": given.name, "ruler": name, "provenance": str(one.ruler.provenance)}
+    tags |= {"dataset": given.name}
+    title = f"score · {given.name} by {name}"
+    write_record(RunRecord("score", title, text, tags, {}, metrics, {}, "ruler"), folder)
+    if 0 < same["identical_exams"] < len(tasks):
+        say(f"{name} equals the prediction in {same['identical_exams']} of {len(tasks)} exams")
+    counts = same["identical_exams"], same["identical_files"]
+    if expert is None:
+        return Judgement(scores, *counts)
+    against = score_reference(one, expert, structures, settings)
+    status = judge_closeness(judgements[base].scores, scores, against)
+    return Judgement(scores, *counts, status, against)
+
+
+def audit_by(
+    one: Judge,
+    judgement: Judgement,
+    people: pd.DataFrame,
+    structures: list[str],
+    settings: Settings,
+    place: Layout,
+) -> None:
+    """Audit the scores by one reference; without a verdict where it is not independent."""
+    given, name = settings.predictions, one.ruler.name
+    scores = judgement.scores
+    judged = Judged(
+        scores=scores[scores["metric"].isin(METRICS)],
+        cohort=people[people["exam_id"].isin(judgement.exams)],
+        measures={},
+        regime=given.name,
+        ruler=replace(one.ruler, regime=given.name if judgement.identical else None),
+        result=place.audit(given.name, name),
+        structures=structures,
+        dataset=given.name,
+        no_verdict=judgement.tell_no_verdict(name),
+    )
+    folder, record = audit_judged(judged, settings, place)
+    write_record(record, folder)
 
 
 def list_tasks(
@@ -254,59 +310,43 @@ def judge_closeness(base: pd.DataFrame, other: pd.DataFrame, against: pd.DataFra
     shared = average_structures(other[other["metric"] == "shared_error"])
     dice = [side[side["metric"] == "dice"] for side in (base, other)]
     common = set(dice[0]["exam_id"]) & set(dice[1]["exam_id"])
-    sides = [side[side["exam_id"].isin(common)] for side in dice]
+    first, second = (side[side["exam_id"].isin(common)] for side in dice)
     if not common:
         return "unknown"
-    return overall_status(tabulate_closeness(pair_scores(*sides), against, shared))
-
-
-def tell_no_verdict(name: str, closeness: Mapping[str, Any]) -> str:
-    """Say why no verdict may rest on a reference; nothing where one may."""
-    if closeness["identical"]:
-        return (
-            f"reference {name} is the predictions themselves, voxel by voxel in all exams "
-            f"({closeness['identical_files']} byte by byte)"
-        )
-    if closeness.get("status") in ("too_close", "identical"):
-        return f"reference {name} is too close to the predictions to be independent of them"
-    return ""
+    return overall_status(tabulate_closeness(pair_scores(first, second), against, shared))
 
 
 def compare_judges(
-    settings: Settings,
-    place: Layout,
-    base: str,
-    scores: Mapping[str, pd.DataFrame],
-    closeness: Mapping[str, Mapping[str, Any]],
-    people: pd.DataFrame,
+    judgements: Mapping[str, Judgement], people: pd.DataFrame, settings: Settings, place: Layout
 ) -> None:
-    """Compare the base reference with every other one, over the exams that both judged."""
-    regime = settings.predictions.name
+    """Compare the first reference with every other one, over the exams that both judged."""
+    regime, (base, *others) = settings.predictions.name, judgements
     with folder_written_beside(place.outputs / "comparisons") as folder:
-        for other in (name for name in scores if name != base):
-            common = set(scores[base]["exam_id"]) & set(scores[other]["exam_id"])
+        for other in others:
+            common = judgements[base].exams & judgements[other].exams
             if len(common) < 2:
                 say(f"{base} and {other} judged {len(common)} exams in common: not compared")
                 continue
-            exams = people[people["exam_id"].isin(common)]
             for name in (base, other):
-                judged = scores[name]["exam_id"].nunique()
+                judged = len(judgements[name].exams)
                 if judged > len(common):
                     say(f"{base} and {other}: compared over {len(common)} of {judged} of {name}")
+            exams = people[people["exam_id"].isin(common)]
             groups = form_groups(exams, settings.attributes)[0]
             patients = exams.set_index("exam_id")["patient_id"]
-            sides = [
-                _audit_common(scores[name], common, groups, patients, settings, place)
+            first, second = (
+                _audit_common(judgements[name].scores, common, groups, patients, settings, place)
                 for name in (base, other)
-            ]
-            errors = scores[other][scores[other]["metric"] == "shared_error"]
+            )
+            scores = judgements[other].scores
             found = compare_rulers(
-                *sides,
+                first,
+                second,
                 groups,
                 settings.audit,
                 patients=patients if settings.attributes.resampling_unit == "patient" else None,
-                ruler_against_expert=closeness[other]["against_base"],
-                shared_error=average_structures(errors),
+                ruler_against_expert=judgements[other].against_base,
+                shared_error=average_structures(scores[scores["metric"] == "shared_error"]),
             )
             target = folder / "rulers" / regime / f"{base}_{other}"
             write_comparison(found, target, f"{regime}/{base}_{other}")
@@ -314,7 +354,7 @@ def compare_judges(
 
 
 def summarise(
-    judges: Mapping[str, Judge], closeness: Mapping[str, Mapping[str, Any]], notes: list[Fault]
+    judges: Mapping[str, Judge], judgements: Mapping[str, Judgement], notes: list[Fault]
 ) -> dict[str, Any]:
     """Say of every reference what was paired, what was not, and how close it is."""
     references = {
@@ -325,9 +365,10 @@ def summarise(
             "share": one.pairing.share,
             "missing_predictions": one.pairing.missing,
             "without_reference": one.pairing.extra,
-            "status": closeness[name].get("status", "compared with"),
-            "no_verdict": tell_no_verdict(name, closeness[name]),
-            **{k: closeness[name][k] for k in ("identical_exams", "identical_files")},
+            "identical_exams": judgements[name].identical_exams,
+            "identical_files": judgements[name].identical_files,
+            "status": "identical" if judgements[name].identical else judgements[name].status,
+            "no_verdict": judgements[name].tell_no_verdict(name),
         }
         for name, one in judges.items()
     }
@@ -395,17 +436,14 @@ def _audit_common(
 
 
 def _record(
-    given: Predictions,
-    judges: Mapping[str, Judge],
-    scores: Mapping[str, pd.DataFrame],
-    closeness: Mapping[str, Mapping[str, Any]],
+    given: Predictions, judges: Mapping[str, Judge], judgements: Mapping[str, Judgement]
 ) -> RunRecord:
     metrics: dict[str, float] = {}
-    for name, found in scores.items():
-        dice = found[(found["metric"] == "dice") & (found["structure"] == MACRO)]["value"]
-        metrics[f"dice/macro/{name}/mean"] = float(dice.mean()) if len(dice) else np.nan
-        metrics[f"exams/{name}"] = float(len(judges[name].exams))
-        metrics[f"identical/{name}"] = float(closeness[name]["identical_exams"])
+    for name, one in judgements.items():
+        dice = one.scores.query(f"metric == 'dice' and structure == '{MACRO}'")["value"]
+        metrics[f"dice/{MACRO}/{name}/mean"] = float(dice.mean())
+        metrics[f"exams/{name}"] = float(len(one.exams))
+        metrics[f"identical/{name}"] = float(one.identical_exams)
     rulers = ", ".join(f"{n} ({one.ruler.provenance})" for n, one in judges.items())
     text = f"Predictions of {given.name} made elsewhere, judged by {rulers}."
     tags = {"dataset": given.name, "regime": given.name}

@@ -23,6 +23,7 @@ from tworulers.report.page import (
     render_page,
 )
 from tworulers.report.sections import pick_change, write_report
+from tworulers.report.withhold import withhold_small_groups
 from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.schema import Distortion, Provenance, Ruler, Settings
 from tworulers.stages._figures import write_figures
@@ -37,6 +38,7 @@ def report(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Write the page and its figures from the cohort, the audits and the comparisons."""
     findings = add_particulars(read_findings(settings, layout), settings, layout)
     headline = write_page(findings, settings, layout)
+    say(f"report: {layout.relative(layout.report / 'index.html')}")
     tags = {"attributes": settings.attributes.name}
     return layout.report, RunRecord("report", "report", headline.sentence, tags)
 
@@ -45,6 +47,7 @@ def write_page(findings: Findings, settings: Settings, layout: Layout) -> Headli
     """Write the page, its figures and its answer; small groups are not described in a shared one."""
     if settings.report.shared:
         findings = replace(findings, suppress_below=settings.report.suppress_below)
+        findings = withhold_small_groups(findings)
     headline, sections = write_report(findings)
     title = f"Two rulers: {findings.dataset}"
     page = render_page(title, headline, sections, findings.commands, findings.configuration)
@@ -53,7 +56,6 @@ def write_page(findings: Findings, settings: Settings, layout: Layout) -> Headli
         shown = [p for section in sections for p in (*section.pictures, *section.more_pictures)]
         write_figures(shown, folder / "figures")
         write_json(summarise(headline), folder / "summary.json")
-    say(f"report: {layout.relative(layout.report / 'index.html')}")
     return headline
 
 

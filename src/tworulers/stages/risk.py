@@ -25,7 +25,8 @@ from tworulers.report.risk_figures import (
 )
 from tworulers.report.risk_page import write_risk_page
 from tworulers.report.rows import iterate_rows
-from tworulers.schema import RiskTable, Settings
+from tworulers.schema import Settings
+from tworulers.schema_sources import RiskTable
 from tworulers.stages._run import run_stage
 from tworulers.stats.auc_audit import RiskAudit, RiskQuestion, audit_risk
 from tworulers.stats.auc_uses import Use

@@ -1,20 +1,20 @@
 """How good a regime's predictions are by a ruler: one row an exam, structure and metric."""
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tworulers.cohort.distortion import distort_label
 from tworulers.cohort.grouping import assign_groups
 from tworulers.ingest.labels import read_named_values
 from tworulers.ingest.predictions import read_pair, turn_to
 from tworulers.io.console import say, show_table, track
-from tworulers.io.images import ImageError, Volume, same_grid
+from tworulers.io.images import ImageError, LabelVolume, same_grid
 from tworulers.io.paths import Layout
 from tworulers.io.records import (
     folder_written_beside,
@@ -27,9 +27,13 @@ from tworulers.io.records import (
 from tworulers.metrics.agreement import shared_error
 from tworulers.metrics.case import add_ndsc, reference_averages, score_case
 from tworulers.schema import MACRO, METRICS, Audit, Distortion, Provenance, Ruler, Settings, Split
+from tworulers.stages._pool import open_pool
 from tworulers.stages._run import run_stage
-from tworulers.tables import Cohort, Scores, Splits, check_table
+from tworulers.tables import Cohort, Scores, Splits, check_table, list_rows
 from tworulers.tracking import RunRecord
+
+BEYOND = "beyond.parquet"
+"""Scores of test exams without an expert label, beside those that the audit reads."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,14 @@ def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             result, check_table(empty, Scores, "scores"), {"exams": 0, "not_scored_because": reason}
         )
         return result, record
-    tasks = list_tasks(settings, layout)
+    judged, unlabelled = choose_exams(
+        ruler, read_table(layout.split / "splits.parquet", "split", Splits)
+    )
+    tasks = list_tasks(judged, settings, layout)
     rows = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
     scores, facts = finish_scores(rows, settings.audit, regime, ruler.name)
-    write_scores(result, scores, {"exams": len(tasks), "identical": identical, **facts})
+    beyond = None if identical else score_beyond(unlabelled, settings, layout)
+    write_scores(result, scores, {"exams": len(tasks), "identical": identical, **facts}, beyond)
     title = f"{regime} by {ruler.name} ({ruler.title}), {len(tasks)} exams"
     return result, replace(record, metrics=show_scores(title, scores, settings.audit, facts))
 
@@ -95,13 +103,13 @@ def show_scores(
     title: str, scores: pd.DataFrame, audit: Audit, facts: Mapping[str, Any]
 ) -> dict[str, float]:
     """Print the scores over all exams, and return them for MLflow."""
-    means = summarise_macro(scores)
+    means = list_rows(summarise_macro(scores).reset_index(names=["metric", "structure"]))
     rows = []
-    for (m, s), r in means.iterrows():
-        successes = count_successes(scores, m, s, audit)
-        finite, all_exams = int(r["count"]), int(r["size"])
-        numbers = [f"{r[name]:.4f}" for name in ("mean", "median", "sd")]
-        rows.append((m, s, *numbers, f"{finite} of {all_exams}", successes))
+    for row in means:
+        successes = count_successes(scores, row["metric"], row["structure"], audit)
+        numbers = [f"{row[name]:.4f}" for name in ("mean", "median", "sd")]
+        over = f"{row['count']} of {row['size']}"
+        rows.append((row["metric"], row["structure"], *numbers, over, successes))
     heads = ("metric", "structure", "mean", "median", "SD", "over", "successes")
     show_table(title, heads, rows)
     if "ndsc_reference" in facts:
@@ -109,8 +117,8 @@ def show_scores(
         shown = ", ".join(f"{name} {value:.6g}" for name, value in averages.items())
         say(f"nDSC is normalised to the reference {facts['ndsc_reference']['reading']}: {shown}")
     metrics = {
-        f"{m}/{s}/{name}": float(r[name])
-        for (m, s), r in means.iterrows()
+        f"{row['metric']}/{row['structure']}/{name}": float(row[name])
+        for row in means
         for name in ("mean", "median", "sd")
     }
     return {**metrics, "exams": float(scores["exam_id"].nunique())}
@@ -134,21 +142,40 @@ def describe(settings: Settings) -> str:
     )
 
 
-def list_tasks(settings: Settings, layout: Layout) -> list[ScoreTask]:
-    """List the exams a ruler judges: mix's test exams by the dataset's labels, the gold test exams by any other."""
+def choose_exams(ruler: Ruler, splits: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Choose the test exams a ruler judges, and those that a ruler made of predictions can score beyond them.
+
+    The dataset's own labels judge mix's test exams, every other ruler the gold ones among them. Predictions exist for
+    the rest as well, which have no expert label.
+    """
+    tested = splits[splits["split"] == Split.TEST]
+    exams = {regime: sorted(rows["exam_id"]) for regime, rows in tested.groupby("regime")}
+    judged = exams.get("mix", []) if ruler.kind == "dataset" else []
+    judged = judged or exams.get("gold", [])
+    if not judged:
+        raise ValueError(
+            f"no test exam can be judged by ruler {ruler.name}: the split has no gold test exam"
+        )
+    rest = sorted(set(exams.get("mix", [])) - set(judged)) if ruler.kind == "predictions" else []
+    return judged, rest
+
+
+def score_beyond(exams: list[str], settings: Settings, layout: Layout) -> pd.DataFrame | None:
+    """Score test exams without an expert label by Dice, for estimates that are anchored in the gold ones."""
+    if not exams:
+        return None
+    dice_only = replace(settings.audit, metrics=["dice"], extra_metrics=[], levels_of=None)
+    tasks = list_tasks(exams, replace(settings, audit=dice_only), layout)
+    rows = pd.concat(score_exams(tasks, settings.processes), ignore_index=True)
+    return finish_scores(rows, dice_only, settings.regime.name, settings.ruler.name)[0]
+
+
+def list_tasks(exams: list[str], settings: Settings, layout: Layout) -> list[ScoreTask]:
+    """List what is to be read and scored of each exam."""
     ruler = settings.ruler
     cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index(
         "exam_id", drop=False
     )
-    splits = read_table(layout.split / "splits.parquet", "split", Splits)
-    judged = "mix" if ruler.kind == "dataset" and (splits["regime"] == "mix").any() else "gold"
-    exams = splits.loc[
-        (splits["regime"] == judged) & (splits["split"] == Split.TEST), "exam_id"
-    ].sort_values()
-    if exams.empty:
-        raise ValueError(
-            f"no test exam of the {judged} regime can be judged by ruler {ruler.name}; see {layout.split}"
-        )
     predictions = require(layout.predictions(settings.regime.name) / "labels", made_by("predict"))
     distorted = _distorted_exams(settings, cohort)
     tasks = []
@@ -213,10 +240,7 @@ def find_reference(
 
 def score_exams(tasks: list[ScoreTask], processes: int) -> Iterator[pd.DataFrame]:
     """Score exams in parallel, in the order given."""
-    if processes <= 1:
-        yield from track(map(score_exam, tasks), len(tasks), "scoring")
-        return
-    with ProcessPoolExecutor(processes) as pool:
+    with open_pool(processes) as pool:
         yield from track(pool.map(score_exam, tasks, chunksize=8), len(tasks), "scoring")
 
 
@@ -229,7 +253,7 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
         )
     except ImageError as error:
         raise ImageError(f"exam {task.exam_id}: {error}", error.kind, error.found) from error
-    drawn = reference.array
+    drawn: NDArray[np.integer] = reference.array
     if task.distortion is not None:
         seed = np.random.SeedSequence([task.distortion.seed, *task.exam_id.encode()])
         drawn = distort_label(
@@ -295,7 +319,7 @@ def _distorted_exams(settings: Settings, cohort: pd.DataFrame) -> set[str]:
     return set(groups.index[groups == wanted.group])
 
 
-def _require_same_grid(exam: str, first: Volume, second: Volume) -> None:
+def _require_same_grid(exam: str, first: LabelVolume, second: LabelVolume) -> None:
     if not same_grid(first, second):
         raise ImageError(
             f"exam {exam}: {first.path} (shape {first.array.shape}, spacing {first.spacing}) and {second.path} (shape "
@@ -303,10 +327,14 @@ def _require_same_grid(exam: str, first: Volume, second: Volume) -> None:
         )
 
 
-def write_scores(result: Path, scores: pd.DataFrame, facts: Mapping[str, Any]) -> None:
-    """Write scores and what has to be told of them."""
+def write_scores(
+    result: Path, scores: pd.DataFrame, facts: Mapping[str, Any], beyond: pd.DataFrame | None = None
+) -> None:
+    """Write scores, what has to be told of them, and the scores of exams beyond them, if any."""
     with folder_written_beside(result) as folder:
         write_table(scores, folder / "scores.parquet")
+        if beyond is not None:
+            write_table(beyond, folder / BEYOND)
         write_json(facts, folder / "summary.json")
 
 

@@ -14,7 +14,7 @@ from tworulers.io.records import folder_written_beside, read_table, write_json, 
 from tworulers.schema import Regime, Settings, Split
 from tworulers.stages._ingest import find_key
 from tworulers.stages._run import load_choice, run_stage
-from tworulers.tables import Cohort, Splits, check_table
+from tworulers.tables import Cohort, Splits, check_table, list_rows
 from tworulers.tracking import RunRecord
 
 
@@ -42,8 +42,8 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             write_json(list_folds(splits, regime), folder / f"splits_final_{regime}.json")
     show_table("Exams", list(counts.columns), counts.itertuples(index=False))
     metrics = {
-        f"exams/{row.regime}/{row.split}/{row.provenance}": float(row.exams)
-        for row in counts.itertuples()
+        f"exams/{row['regime']}/{row['split']}/{row['provenance']}": float(row["exams"])
+        for row in list_rows(counts)
     }
     return layout.split, RunRecord(
         "split", "split", "Patients to parts and folds.", metrics=metrics

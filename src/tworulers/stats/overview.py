@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tworulers.schema import Attributes, Audit
+from tworulers.schema import Audit
+from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import EXTRA, TOO_FEW, Question
 from tworulers.stats.groups import FloatArray, Row, describe, summarise_groups
 from tworulers.tables import list_rows

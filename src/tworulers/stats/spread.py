@@ -303,7 +303,8 @@ def permute_spread(
         (scores - locate_groups(scores, codes, "mean")[codes]) ** 2 for scores in (base, other)
     ]
     total, excess = squared[0].sum() + squared[1].sum(), squared[0] - squared[1]
-    if total == 0 or min(squared[0].sum(), squared[1].sum()) == 0:
+    # spread that is rounding alone is none
+    if total == 0 or _is_zero(float(np.sqrt(min(part.sum() for part in squared) / total))):
         return SwapTest(np.nan, np.nan, np.nan, draws)
     exchanged = draw_exchanges(len(base), draws=draws, rng=rng, clusters=clusters)
     share = (excess.sum() - 2.0 * (exchanged @ excess)) / total

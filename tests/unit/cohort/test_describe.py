@@ -19,7 +19,7 @@ from tworulers.cohort.describe import (
 )
 from tworulers.cohort.grouping import assign_groups
 from tworulers.cohort.relate import relate_levels, relate_numbers
-from tworulers.schema import Grouping
+from tworulers.schema_sources import Grouping
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "e2_cohort.json").read_text())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tworulers.cohort.grouping import GroupingError, assign_groups, list_left_out, name_groups
 from tworulers.cohort.spelling import merge_spellings
-from tworulers.schema import Grouping
+from tworulers.schema_sources import Grouping
 
 CONF = Path(__file__).parents[3] / "conf" / "attributes"
 

@@ -11,7 +11,7 @@ from tworulers.cohort.phantom import draw_people, make_exam, make_expert_label
 from tworulers.cohort.phantom_anatomy import BODY, DISC, draw_anatomy
 from tworulers.cohort.phantom_random import open_stream, smooth_field
 from tworulers.cohort.phantom_shape import voxel_centres
-from tworulers.schema import Phantom
+from tworulers.schema_sources import Phantom
 
 SETTINGS = Phantom(patients=62, gold_patients=24, exams=65)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tworulers.cohort.phantom_people import draw_people, is_localizer
-from tworulers.schema import Phantom
+from tworulers.schema_sources import Phantom
 from tworulers.tables import Cohort, parse_axes
 
 TABLE_1 = {

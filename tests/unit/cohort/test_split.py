@@ -17,7 +17,8 @@ from tworulers.cohort.split import (
     split_cohort,
     split_patients,
 )
-from tworulers.schema import Grouping, Provenance, Regime, SplitSettings
+from tworulers.schema import Provenance, Regime, SplitSettings
+from tworulers.schema_sources import Grouping
 from tworulers.tables import Splits, check_table
 
 CONF = Path(__file__).parents[3] / "conf" / "split"

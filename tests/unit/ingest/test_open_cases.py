@@ -25,7 +25,8 @@ from tworulers.ingest.predictions import read_pair
 from tworulers.ingest.read import Examined, examine
 from tworulers.ingest.text_table import read_text_table
 from tworulers.io.images import read_label, write_label
-from tworulers.schema import Dataset, Grouping, Provenance, Reading, Regime, SplitSettings
+from tworulers.schema import Provenance, Regime, SplitSettings
+from tworulers.schema_sources import Dataset, Grouping, Reading
 
 pytestmark = pytest.mark.needs_shared
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tworulers.ingest.risk_table import RiskTableError, read_risk_table
-from tworulers.schema import Grouping, RiskJoin, RiskTable
+from tworulers.schema_sources import Grouping, RiskJoin, RiskTable
 
 STAYS = """stay,gender,age,hospital_death,predicted_mortality
 1,Female,54,ALIVE,0.02

@@ -9,7 +9,7 @@ import pytest
 from tworulers.cohort.grouping import assign_groups
 from tworulers.ingest.faults import IngestError
 from tworulers.ingest.score_table import read_score_table
-from tworulers.schema import Grouping, Measure, ScoreTable
+from tworulers.schema_sources import Grouping, Measure, ScoreTable
 
 
 def write(folder: Path, text: str, name: str = "scores.csv") -> str:

@@ -20,7 +20,7 @@ from tworulers.ingest.assemble import Ingested
 from tworulers.ingest.faults import IngestError
 from tworulers.ingest.read import ingest, write_mapped_labels
 from tworulers.io.images import read_label
-from tworulers.schema import Dataset, Reading
+from tworulers.schema_sources import Dataset, Reading
 from tworulers.tables import Cohort, check_table
 
 

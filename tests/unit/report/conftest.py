@@ -16,7 +16,8 @@ from tworulers.cohort.grouping import assign_groups
 from tworulers.report.gallery import ShownAudit
 from tworulers.report.page import CohortTables, Findings, RulerChange, Unjudged
 from tworulers.rulers import Audited, Comparison, compare_rulers
-from tworulers.schema import Attributes, Audit, Grouping
+from tworulers.schema import Audit
+from tworulers.schema_sources import Attributes, Grouping
 
 TITLES = {"gold": "expert labels", "silver": "the gold model's predictions"}
 

@@ -17,7 +17,8 @@ from tworulers.report.gallery import ShownAudit
 from tworulers.report.page import CohortTables
 from tworulers.report.render import Picture
 from tworulers.rulers import Comparison
-from tworulers.schema import Attributes, Dataset, Grid, Paths, Ruler, Settings
+from tworulers.schema import Grid, Paths, Ruler, Settings
+from tworulers.schema_sources import Attributes, Dataset
 from tworulers.stages.report import report
 from tworulers.stages.show import show
 

@@ -12,17 +12,8 @@ import pytest
 from tworulers.io.audits import FRAMES, read_audit
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_table
-from tworulers.schema import (
-    Attributes,
-    Audit,
-    Dataset,
-    Grouping,
-    Paths,
-    Regime,
-    Ruler,
-    ScoreTable,
-    Settings,
-)
+from tworulers.schema import Audit, Paths, Regime, Ruler, Settings
+from tworulers.schema_sources import Attributes, Dataset, Grouping, ScoreTable
 from tworulers.stages.audit import audit
 from tworulers.tables import Scores
 

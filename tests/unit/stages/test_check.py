@@ -13,16 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ingest"))
 from tiny_sources import STRUCTURES, draw_label, make_nnunet, save
 
 from tworulers.io.paths import Layout
-from tworulers.schema import (
-    Attributes,
-    Check,
-    Dataset,
-    Grouping,
-    Reading,
-    Ruler,
-    Settings,
-    SplitSettings,
-)
+from tworulers.schema import Check, Ruler, Settings, SplitSettings
+from tworulers.schema_sources import Attributes, Dataset, Grouping, Reading
 from tworulers.stages.check import check, check_source
 
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,8 @@ from tworulers.io.audits import write_audit
 from tworulers.io.paths import Layout
 from tworulers.io.records import read_json, write_table
 from tworulers.rulers import Comparison, RegimeComparison
-from tworulers.schema import Attributes, Audit, Dataset, Grid, Grouping, ScoreTable, Settings
+from tworulers.schema import Audit, Grid, Settings
+from tworulers.schema_sources import Attributes, Dataset, Grouping, ScoreTable
 from tworulers.stages.audit import form_groups
 from tworulers.stages.compare import compare
 from tworulers.tracking import RECORD

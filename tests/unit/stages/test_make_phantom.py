@@ -9,7 +9,8 @@ import pytest
 from tworulers.cohort.phantom import draw_people, make_exam
 from tworulers.io.images import read_image, read_label, same_grid
 from tworulers.io.paths import Layout
-from tworulers.schema import Attributes, Dataset, Grouping, Phantom, Settings
+from tworulers.schema import Settings
+from tworulers.schema_sources import Attributes, Dataset, Grouping, Phantom
 from tworulers.stages._phantom import exclude_localizers, make_phantom
 from tworulers.stages.cohort import cohort
 from tworulers.tables import Cohort, Exclusions, check_table

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tworulers.ingest.risk_table import read_risk_table
-from tworulers.schema import RiskTable
+from tworulers.schema_sources import RiskTable
 from tworulers.stats.auc import compute_matrix, stratify_scores
 from tworulers.stats.auc_fairness import measure_fairness
 from tworulers.stats.auc_intervals import compute_covariance

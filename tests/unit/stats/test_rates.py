@@ -1,5 +1,4 @@
-"""Success rates, their intervals and disparities, against fairlearn, statsmodels and worked cases.
-"""
+"""Success rates, their intervals and disparities, against fairlearn, statsmodels and worked cases."""
 
 from typing import Any
 

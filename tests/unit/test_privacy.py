@@ -1,0 +1,69 @@
+"""What leaves this machine says nothing of single people, unless it is asked to."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tworulers.ingest.pseudonyms import hide_names, read_key, rename_person
+from tworulers.tables import Scores
+from tworulers.tracking import RunRecord, list_results, list_shown, write_record
+
+
+def make_result(folder: Path) -> Path:
+    people = pd.DataFrame({"exam_id": ["a"], "patient_id": ["p"], "sex": ["F"]})
+    people.to_parquet(folder / "cohort.parquet")
+    people.to_csv(folder / "people.csv", index=False)
+    pd.DataFrame({"exam_id": ["a"], "stratum": ["F|40+"]}).to_parquet(folder / "splits.parquet")
+    pd.DataFrame({"value": ["x"], "exam_ids": ["a, b"]}).to_parquet(folder / "left_out.parquet")
+    scores = pd.DataFrame({name: ["a"] for name in Scores.to_schema().columns})
+    scores.to_parquet(folder / "scores.parquet")
+    pd.DataFrame({"group": ["F"], "n": [20]}).to_parquet(folder / "groups.parquet")
+    write_record(RunRecord("cohort", "cohort", "Who."), folder)
+    return folder
+
+
+def test_rows_of_people_stay_here_unless_asked_for(tmp_path: Path) -> None:
+    folder = make_result(tmp_path)
+    kept = {path.name for path in list_shown(folder)}
+    assert kept == {"scores.parquet", "groups.parquet"}
+    asked = {path.name for path in list_shown(folder, row_level=True)}
+    assert asked - kept == {"cohort.parquet", "people.csv", "splits.parquet", "left_out.parquet"}
+
+
+def test_a_result_in_a_result_is_a_run_of_its_own(tmp_path: Path) -> None:
+    inner = tmp_path / "audits" / "gold"
+    inner.mkdir(parents=True)
+    make_result(tmp_path)
+    (inner / "tests.json").write_text(json.dumps([]))
+    write_record(RunRecord("audit", "audit", "How."), inner)
+    assert list_results(tmp_path) == [tmp_path, inner]
+    assert "tests.json" not in {path.name for path in list_shown(tmp_path)}
+
+
+def test_pseudonyms_hang_on_the_key_and_keep_people_apart(tmp_path: Path) -> None:
+    # RFC 4231, test case 2, cut to the pseudonym's length
+    assert rename_person("what do ya want for nothing?", b"Jefe") == "5bdcc146bf60754e"
+    table = pd.DataFrame({"exam_id": ["1", "01"], "patient_id": ["1", "1"], "sex": ["F", "F"]})
+    hidden = hide_names(table, b"k" * 16)
+    assert hidden["exam_id"].nunique() == 2
+    assert len(set(hidden["patient_id"])) == 1
+    assert not set(hidden["exam_id"]) & set(hide_names(table, b"j" * 16)["exam_id"])
+    assert hidden["sex"].tolist() == ["F", "F"]
+
+
+def test_the_key_stays_outside_the_results(tmp_path: Path) -> None:
+    results = tmp_path / "artifacts"
+    results.mkdir()
+    for name, content, words in (
+        ("none", None, "openssl rand"),
+        ("short", b"abc\n", "3 bytes, too few"),
+        ("artifacts/key", b"k" * 32, "keep it elsewhere"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=words):
+            read_key(tmp_path / name, [results])
+    (tmp_path / "key").write_bytes(b"k" * 32 + b"\n")
+    assert read_key(tmp_path / "key", [results]) == b"k" * 32
