@@ -45,8 +45,8 @@ def anchor_scores(
         found = anchor_groups(
             gold.reindex(silver.index), silver, groups[grouping].reindex(silver.index), level=level
         )
-        means.append(found.assign(grouping=grouping))
-        gaps.append(anchor_gaps(found, level=level).assign(grouping=grouping))
+        means.append(found.assign(grouping=str(grouping)))
+        gaps.append(anchor_gaps(found, level=level).assign(grouping=str(grouping)))
     covariates = exams[[name for name in COVARIATES if exams[name].notna().any()]]
     exchangeable = assess_exchangeability(
         pd.Series(silver.index.isin(gold.index), silver.index),
