@@ -1,7 +1,6 @@
 """How predictions made elsewhere fare by any number of references: paired, scored, audited, compared."""
 
 import filecmp
-import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,18 +10,24 @@ from typing import Any
 import pandas as pd
 
 from tworulers.audit import audit_scores
-from tworulers.ingest.faults import Fault, FaultKind, IngestError, format_faults
+from tworulers.ingest.faults import Fault, format_faults
 from tworulers.ingest.labels import expand_label_map
-from tworulers.ingest.predictions import Pairing, check_pairs, pair_predictions
-from tworulers.ingest.score_table import read_exam_table
+from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.rulers import Audited, compare_rulers, overall_status, tabulate_closeness
-from tworulers.schema import MACRO, METRICS, Provenance, Ruler, Settings
+from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
 from tworulers.stages._comparison import show_rulers, write_comparison
+from tworulers.stages._references import (
+    Judge,
+    describe_exams,
+    pair_references,
+    refuse_gaps,
+    require_given,
+)
 from tworulers.stages._run import run_stage
 from tworulers.stages.audit import Judged, audit_judged, form_groups
 from tworulers.stages.compare import average_structures
@@ -37,24 +42,6 @@ from tworulers.stages.score import (
 from tworulers.stages.show import show
 from tworulers.stats.pairs import pair_scores
 from tworulers.tracking import RunRecord, write_record
-
-
-@dataclass(frozen=True)
-class Judge:
-    """One reference: its files paired with the predictions, and what its stored values stand for."""
-
-    ruler: Ruler
-    pairing: Pairing
-    stands_for: Mapping[int, int]
-
-    @property
-    def exams(self) -> list[str]:
-        """Return the exams that can be scored."""
-        return list(self.pairing.pairs["exam_id"])
-
-    def path_of(self, exam: str) -> Path:
-        """Return the reference of an exam."""
-        return Path(str(self.pairing.pairs.set_index("exam_id").at[exam, "reference"]))
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ class Judgement:
 def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score a folder of predictions by every reference, audit each, and compare them."""
     given = settings.predictions
-    _require_given(given)
+    require_given(given)
     structures = dict(given.structures or settings.dataset.structures)
     stands_for = expand_label_map(given.label_map, structures)
     judges = pair_references(given, structures)
@@ -118,63 +105,6 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     write_json(summarise(judges, judgements, notes), place.outputs / "summary.json")
     finish(settings, place, people)
     return place.outputs, _record(given, judges, judgements)
-
-
-def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[str, Judge]:
-    """Pair the predictions with every reference folder by name.
-
-    The reference that the others are compared with comes first: the first by experts, else the first.
-    """
-    judges = {}
-    for name, reference in given.references.items():
-        title = reference.title or f"the labels in {Path(reference.folder).name}"
-        ruler = Ruler(name, title, "folder", reference.provenance, folder=reference.folder)
-        folders = Path(str(given.folder)), Path(reference.folder)
-        pairing = pair_predictions(*folders, patterns=(given.pattern, reference.pattern))
-        judges[name] = Judge(ruler, pairing, expand_label_map(reference.label_map, structures))
-    gold = (name for name, one in judges.items() if one.ruler.provenance == Provenance.GOLD)
-    base = next(gold, next(iter(judges)))
-    return {base: judges[base], **judges}
-
-
-def refuse_gaps(judges: Mapping[str, Judge], incomplete: bool) -> list[Fault]:
-    """Refuse what cannot be scored in one list, and return what is worth knowing.
-
-    Exams without a prediction are faults, or notes where an incomplete set was asked for.
-    """
-    found: dict[tuple[str, str, str], Fault] = {}
-    for name, one in judges.items():
-        faults = [*one.pairing.faults, *check_pairs(one.pairing)]
-        if one.pairing.pairs.empty:
-            mend = "files pair by name: the predictions' and the reference's have to be the same"
-            faults.append(Fault(FaultKind.PAIRING, "names in common", "none", mend, name))
-        for fault in faults:
-            missing = fault.exam in one.pairing.missing and fault.kind == FaultKind.PAIRING
-            if missing and incomplete:
-                fault = replace(fault, mend=f"scored without it: {one.pairing.share}", note=True)
-            elif missing:
-                mend = f"{fault.mend}, or predictions.incomplete=true to score {one.pairing.share}"
-                fault = replace(fault, mend=mend)
-            found[fault.file, fault.exam, fault.found] = fault
-    faults = list(found.values())
-    if any(not fault.note for fault in faults):
-        raise IngestError(faults)
-    return faults
-
-
-def describe_exams(given: Predictions, judges: Mapping[str, Judge]) -> pd.DataFrame:
-    """Read who the scored exams are of; without a table each exam is a patient of its own."""
-    exams = sorted({exam for one in judges.values() for exam in one.exams})
-    if given.cohort is None:
-        say("no table describes the exams (predictions.cohort): every exam counts as a patient")
-        frame = pd.DataFrame({"exam_id": exams, "patient_id": exams})
-        return frame.assign(age_over_89=False)
-    notes: list[str] = []
-    columns = dict(given.cohort_columns)
-    people = read_exam_table(given.cohort, columns, given.missing, exams, notes)
-    for note in notes:
-        say(note)
-    return people
 
 
 def score_by(
@@ -395,18 +325,6 @@ def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
         replace(findings, groups=groups, commands=commands, dataset=dataset), settings, place
     )
     show(settings, place)
-
-
-def _require_given(given: Predictions) -> None:
-    faults = []
-    if not given.folder:
-        faults.append("predictions.folder, the folder of the predicted label maps")
-    if not given.references:
-        faults.append("predictions.references, such as {expert: {folder: /e, provenance: gold}}")
-    if not re.fullmatch(r"\w[\w.-]*", given.name):
-        faults.append(f"predictions.name, a plain word to file results under, not {given.name!r}")
-    if faults:
-        raise ValueError("not set: " + "; ".join(faults))
 
 
 def _drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:

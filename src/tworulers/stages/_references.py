@@ -1,0 +1,104 @@
+"""Which references judge predictions made elsewhere: their files paired by name, and who the exams are of."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.ingest.faults import Fault, FaultKind, IngestError
+from tworulers.ingest.labels import expand_label_map
+from tworulers.ingest.predictions import Pairing, check_pairs, pair_predictions
+from tworulers.ingest.score_table import read_exam_table
+from tworulers.io.console import say
+from tworulers.schema import Provenance, Ruler
+from tworulers.schema_sources import Predictions
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One reference: its files paired with the predictions, and what its stored values stand for."""
+
+    ruler: Ruler
+    pairing: Pairing
+    stands_for: Mapping[int, int]
+
+    @property
+    def exams(self) -> list[str]:
+        """Return the exams that can be scored."""
+        return list(self.pairing.pairs["exam_id"])
+
+    def path_of(self, exam: str) -> Path:
+        """Return the reference of an exam."""
+        return Path(str(self.pairing.pairs.set_index("exam_id").at[exam, "reference"]))
+
+
+def require_given(given: Predictions) -> None:
+    """Refuse predictions without a folder, a name or a reference, all in one message."""
+    faults = []
+    if not given.folder:
+        faults.append("predictions.folder, the folder of the predicted label maps")
+    if not given.references:
+        faults.append("predictions.references, such as {expert: {folder: /e, provenance: gold}}")
+    if not re.fullmatch(r"\w[\w.-]*", given.name):
+        faults.append(f"predictions.name, a plain word to file results under, not {given.name!r}")
+    if faults:
+        raise ValueError("not set: " + "; ".join(faults))
+
+
+def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[str, Judge]:
+    """Pair the predictions with every reference folder by name.
+
+    The reference that the others are compared with comes first: the first by experts, else the first.
+    """
+    judges = {}
+    for name, reference in given.references.items():
+        title = reference.title or f"the labels in {Path(reference.folder).name}"
+        ruler = Ruler(name, title, "folder", reference.provenance, folder=reference.folder)
+        folders = Path(str(given.folder)), Path(reference.folder)
+        pairing = pair_predictions(*folders, patterns=(given.pattern, reference.pattern))
+        judges[name] = Judge(ruler, pairing, expand_label_map(reference.label_map, structures))
+    gold = (name for name, one in judges.items() if one.ruler.provenance == Provenance.GOLD)
+    base = next(gold, next(iter(judges)))
+    return {base: judges[base], **judges}
+
+
+def refuse_gaps(judges: Mapping[str, Judge], incomplete: bool) -> list[Fault]:
+    """Refuse what cannot be scored in one list, and return what is worth knowing.
+
+    Exams without a prediction are faults, or notes where an incomplete set was asked for.
+    """
+    found: dict[tuple[str, str, str], Fault] = {}
+    for name, one in judges.items():
+        faults = [*one.pairing.faults, *check_pairs(one.pairing)]
+        if one.pairing.pairs.empty:
+            mend = "files pair by name: the predictions' and the reference's have to be the same"
+            faults.append(Fault(FaultKind.PAIRING, "names in common", "none", mend, name))
+        for fault in faults:
+            missing = fault.exam in one.pairing.missing and fault.kind == FaultKind.PAIRING
+            if missing and incomplete:
+                fault = replace(fault, mend=f"scored without it: {one.pairing.share}", note=True)
+            elif missing:
+                mend = f"{fault.mend}, or predictions.incomplete=true to score {one.pairing.share}"
+                fault = replace(fault, mend=mend)
+            found[fault.file, fault.exam, fault.found] = fault
+    faults = list(found.values())
+    if any(not fault.note for fault in faults):
+        raise IngestError(faults)
+    return faults
+
+
+def describe_exams(given: Predictions, judges: Mapping[str, Judge]) -> pd.DataFrame:
+    """Read who the scored exams are of; without a table each exam is a patient of its own."""
+    exams = sorted({exam for one in judges.values() for exam in one.exams})
+    if given.cohort is None:
+        say("no table describes the exams (predictions.cohort): every exam counts as a patient")
+        frame = pd.DataFrame({"exam_id": exams, "patient_id": exams})
+        return frame.assign(age_over_89=False)
+    notes: list[str] = []
+    columns = dict(given.cohort_columns)
+    people = read_exam_table(given.cohort, columns, given.missing, exams, notes)
+    for note in notes:
+        say(note)
+    return people
