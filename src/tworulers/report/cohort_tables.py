@@ -1,6 +1,6 @@
 """The tables of the cohort as a person reads them: who is in it, and what goes together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -116,3 +116,25 @@ def tabulate_relations(caption: str, relations: pd.DataFrame, titles: Mapping[st
             ]
         )
     return make_table(caption, ("of", "by", "test", "n", "p", "effect", "remark"), rows)
+
+
+def pick_groupings(groups: pd.DataFrame, most: int = 3) -> list[str]:
+    """Pick the groupings whose volumes are drawn: sex, age and race where there are such."""
+    names = [str(name) for name in groups]
+    wanted = ("sex", "age_3bin", "race_wbo")
+    found = [name for name in wanted if name in names]
+    return [*found, *(name for name in names if name not in found)][:most]
+
+
+def split_relations(relations: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:
+    """Part the tests of the cohort by what they ask."""
+    volume = relations["variable"].str.startswith("volume of")
+    pools = relations["by"] == "provenance"
+    scanner = relations["by"].isin(["manufacturer", "field_strength_t"]) & ~volume
+    parts = {
+        "Volume of the structures by group": volume,
+        "Groups and scanners": scanner,
+        "Pools of gold and silver labels": pools,
+        "Age by group": ~(volume | pools | scanner),
+    }
+    return [(caption, relations[rows]) for caption, rows in parts.items() if rows.any()]

@@ -18,10 +18,40 @@ TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
 
 @dataclass(frozen=True)
+class Anchored:
+    """Group means of the expert's score, estimated from few exams with it and many without.
+
+    Tables as `tworulers.stats.anchored` gives them, with a column `grouping` in the first two;
+    `sentences` is what has to be said of them.
+    """
+
+    means: pd.DataFrame
+    gaps: pd.DataFrame
+    exchangeability: pd.DataFrame
+    sentences: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Warned:
+    """How well each uncertainty of a model warns of failures, as one ruler calls them.
+
+    Tables as `tworulers.stats.failure_warning` gives them, with a column `uncertainty`; `overall`
+    is the AUC over all exams by uncertainty.
+    """
+
+    cells: pd.DataFrame
+    metrics: pd.DataFrame
+    tests: pd.DataFrame
+    concordance: pd.DataFrame
+    overall: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class RulerChange:
     """Two audits of one regime and what lies between them; names point into `Findings.audits`.
 
-    `probability` is how often each test is significant by number of exams, where that was traced.
+    `probability` is how often each test is significant by number of exams, where that was traced;
+    `anchored` is there where the second ruler scored exams without an expert label as well.
     """
 
     regime: str
@@ -29,6 +59,7 @@ class RulerChange:
     other: str
     comparison: Comparison
     probability: pd.DataFrame | None = None
+    anchored: Anchored | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +109,7 @@ class Findings:
     audits : by regime and ruler.
     unjudged : audits without verdict.
     changes, regimes : comparisons of rulers and of regimes.
+    warnings : how well confidence warns of failures, by regime and ruler.
     groups : indexed by exam_id, one ordered categorical column a grouping; empty if unknown.
     cohort : the cohort's tables.
     commands : what to run to get this page again, each with what it does.
@@ -92,6 +124,7 @@ class Findings:
     unjudged: Sequence[Unjudged] = ()
     changes: Sequence[RulerChange] = ()
     regimes: Sequence[RegimeChange] = ()
+    warnings: Mapping[tuple[str, str], Warned] = field(default_factory=dict)
     groups: pd.DataFrame = field(default_factory=pd.DataFrame)
     cohort: CohortTables = field(default_factory=CohortTables)
     commands: Sequence[tuple[str, str]] = ()

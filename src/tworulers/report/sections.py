@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from tworulers.report.anchored_section import tell_of_anchoring
 from tworulers.report.audit_tables import (
     name_titles,
     tabulate_groups,
@@ -12,7 +13,12 @@ from tworulers.report.audit_tables import (
     tabulate_ratios,
     tabulate_tests,
 )
-from tworulers.report.cohort_tables import tabulate_people, tabulate_relations
+from tworulers.report.cohort_tables import (
+    pick_groupings,
+    split_relations,
+    tabulate_people,
+    tabulate_relations,
+)
 from tworulers.report.gallery import (
     ShownAudit,
     pick_explained,
@@ -41,6 +47,7 @@ from tworulers.report.ruler_tables import (
 )
 from tworulers.report.style import name_ruler, score_label
 from tworulers.report.tables import Table, make_table, write_number, write_p
+from tworulers.report.warning_section import tell_of_warning
 
 
 def pick_change(findings: Findings) -> RulerChange | None:
@@ -100,6 +107,8 @@ def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
         *_rates(judged, grouping),
         _groups(judged, findings.suppress_below),
         *_power(judged, change, grouping),
+        *tell_of_anchoring(judged, change, grouping),
+        *tell_of_warning(findings, judged, grouping),
         *_regimes(findings),
         _model(judged),
         *_cohort(findings, judged),
@@ -343,28 +352,6 @@ def _cohort(findings: Findings, judged: list[ShownAudit]) -> list[Section]:
         return []
     text = "What differs between groups beside the scores can make a gap, or hide one."
     return [Section("cohort", "The cohort and its confounders", (text,), pictures, tuple(tables))]
-
-
-def pick_groupings(groups: pd.DataFrame, most: int = 3) -> list[str]:
-    """Pick the groupings whose volumes are drawn: sex, age and race where there are such."""
-    names = [str(name) for name in groups]
-    wanted = ("sex", "age_3bin", "race_wbo")
-    found = [name for name in wanted if name in names]
-    return [*found, *(name for name in names if name not in found)][:most]
-
-
-def split_relations(relations: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:
-    """Part the tests of the cohort by what they ask."""
-    volume = relations["variable"].str.startswith("volume of")
-    pools = relations["by"] == "provenance"
-    scanner = relations["by"].isin(["manufacturer", "field_strength_t"]) & ~volume
-    parts = {
-        "Volume of the structures by group": volume,
-        "Groups and scanners": scanner,
-        "Pools of gold and silver labels": pools,
-        "Age by group": ~(volume | pools | scanner),
-    }
-    return [(caption, relations[rows]) for caption, rows in parts.items() if rows.any()]
 
 
 def _everything(findings: Findings) -> Section:

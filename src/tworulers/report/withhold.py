@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from tworulers.audit import AuditResult
-from tworulers.report.page import CohortTables, Findings
+from tworulers.report.page import Anchored, CohortTables, Findings, Warned
 from tworulers.rulers import Comparison, RegimeComparison
 
-Tables = TypeVar("Tables", AuditResult, Comparison, RegimeComparison)
+Tables = TypeVar("Tables", AuditResult, Comparison, RegimeComparison, Anchored, Warned)
 
 
 class NothingToShowError(ValueError):
@@ -51,12 +51,14 @@ def withhold_small_groups(findings: Findings) -> Findings:
         traced = change.probability
         kept = None if traced is None else traced[~traced["grouping"].isin(small)]
         without = _without(change.comparison, small)
-        changes.append(replace(change, comparison=without, probability=kept))
+        anchored = hide_anchored(change.anchored, small, findings.suppress_below)
+        changes.append(replace(change, comparison=without, probability=kept, anchored=anchored))
     return replace(
         findings,
         audits=audits,
         changes=changes,
         regimes=[replace(r, comparison=_without(r.comparison, small)) for r in findings.regimes],
+        warnings={key: _without(one, small) for key, one in findings.warnings.items()},
         groups=findings.groups.drop(columns=[n for n in findings.groups if n in small]),
         cohort=hide_people(findings.cohort, small, findings.suppress_below),
         withheld=[titles.get(name, name) for name in titles if name in small],
@@ -71,6 +73,15 @@ def find_small(findings: Findings) -> set[str]:
         size = groups["n"] + groups["n_undefined"]
         small |= set(groups.loc[(size > 0) & (size < findings.suppress_below), "grouping"])
     return small
+
+
+def hide_anchored(anchored: Anchored | None, small: set[str], least: int) -> Anchored | None:
+    """Hide the groupings with few exams in a group that have, or have not, an expert label."""
+    if anchored is None:
+        return None
+    sizes = anchored.means[["n_gold", "n_silver"]]
+    few = ((sizes > 0) & (sizes < least)).any(axis=1)
+    return _without(anchored, small | set(anchored.means.loc[few, "grouping"]))
 
 
 def hide_people(cohort: CohortTables, small: set[str], least: int) -> CohortTables:

@@ -45,6 +45,36 @@ def check_overrides(arguments: Sequence[str]) -> None:
         raise ValueError("\n  ".join(faults))
 
 
+def check_sweep(arguments: Sequence[str], grid: Mapping[str, Any]) -> None:
+    """Refuse a sweep whose runs would overwrite the pipeline's results, or one another's.
+
+    Parameters
+    ----------
+    arguments : of the command, without its own name.
+    grid : the lists the pipeline is expanded over; sweeping over those has a folder for each run.
+
+    Raises
+    ------
+    ValueError : with the choice that is not in the grid, and where a sweep over it may write.
+    """
+    if not set(SWEEP_FLAGS) & set(arguments) or "paths=sweep" in arguments:
+        return
+    lists = {"regime": grid["regimes"], "ruler": grid["rulers"]}
+    lists |= {"configuration": grid["configurations"], "dataset": [grid["dataset"]]}
+    parser = OverridesParser.create()
+    for argument in filter(ASSIGNMENT.match, arguments):
+        override = parser.parse_override(argument)
+        if not override.is_sweep_override():
+            continue
+        swept = set(override.sweep_string_iterator())
+        if not swept <= set(lists.get(override.key_or_group, [])):
+            raise ValueError(
+                f"a sweep over {argument!r} would overwrite results of the pipeline, whose grid (conf/grid.yaml) "
+                f"has {', '.join(f'{name}: {list(of)}' for name, of in lists.items())}; add paths=sweep to write "
+                "below sweeps/"
+            )
+
+
 def check_texts(overrides: Sequence[str], config: DictConfig) -> None:
     """Refuse texts that were read as numbers and would be written otherwise: 1e3 becomes 1000.0.
 

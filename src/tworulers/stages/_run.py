@@ -11,20 +11,17 @@ from typing import Any, TypeVar
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
-from tworulers.stages._overrides import check_overrides, check_texts
+from tworulers.stages._overrides import check_overrides, check_sweep, check_texts
 from tworulers.tracking import RunRecord, list_results, publish, write_record
 
 Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
 """A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
-
-GRID_KEYS = ("regime", "ruler", "configuration", "dataset")
 
 
 def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
@@ -51,6 +48,7 @@ def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
 
     try:
         check_overrides(sys.argv[1:])
+        check_sweep(sys.argv[1:], OmegaConf.load(root / "conf" / "grid.yaml")["grid"])
     except ValueError as error:
         say_error(error)
         sys.exit(1)
@@ -89,11 +87,7 @@ class UnsetValueError(ValueError):
 
 def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Path) -> None:
     settings = load_settings(config)
-    hydra_config = HydraConfig.get()
-    check_texts(list(hydra_config.overrides.task), config)
-    sweeping = hydra_config.mode == RunMode.MULTIRUN
-    if sweeping:
-        _refuse_overwriting(settings, list(hydra_config.overrides.task))
+    check_texts(list(HydraConfig.get().overrides.task), config)
     layout = Layout.of(settings, root)
     outcome = stage(settings, layout)
     if outcome is None:
@@ -111,22 +105,6 @@ def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Pa
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
         for place in list_results(folder):
             publish(place, root, settings.tracking)
-
-
-def _refuse_overwriting(settings: Settings, overrides: list[str]) -> None:
-    """In a sweep that writes to the pipeline's own folders, allow only choices that the grid names."""
-    if settings.paths.name != "repro":
-        return
-    lists = {"regime": settings.grid.regimes, "ruler": settings.grid.rulers}
-    lists |= {"configuration": settings.grid.configurations, "dataset": [settings.grid.dataset]}
-    for override in overrides:
-        key, _, value = override.lstrip("+").partition("=")
-        if key.split(".")[0] in ("tracking", "trainer") or (key in lists and value in lists[key]):
-            continue
-        raise ValueError(
-            f"a sweep over {override!r} would overwrite results of the pipeline, whose grid (conf/grid.yaml) has "
-            f"{', '.join(f'{name}: {lists[name]}' for name in GRID_KEYS)}; add paths=sweep to write below sweeps/"
-        )
 
 
 def _flatten(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

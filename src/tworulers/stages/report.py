@@ -1,6 +1,6 @@
 """Everything the pipeline found, as one page and its figures."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -14,12 +14,14 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, made_by, read_json, read_table, write_json
 from tworulers.report.gallery import ShownAudit
 from tworulers.report.page import (
+    Anchored,
     CohortTables,
     Findings,
     Headline,
     RegimeChange,
     RulerChange,
     Unjudged,
+    Warned,
     render_page,
 )
 from tworulers.report.sections import pick_change, write_report
@@ -80,6 +82,7 @@ def read_findings(settings: Settings, layout: Layout) -> Findings:
         unjudged=unjudged,
         changes=changes,
         regimes=regimes,
+        warnings=read_warnings(audits, layout),
     )
 
 
@@ -135,7 +138,7 @@ def read_comparisons(layout: Layout) -> tuple[list[RulerChange], list[RegimeChan
         names = (summary["regime"], summary["base_ruler"], summary["other_ruler"])
         traced = folder / "probability.parquet"
         probability = pd.read_parquet(traced) if traced.is_file() else None
-        changes.append(RulerChange(*names, comparison, probability))
+        changes.append(RulerChange(*names, comparison, probability, read_anchored(folder)))
     for folder in _result_folders(layout.outputs / "comparisons" / "regimes"):
         summary = read_json(folder / "summary.json", "compare")
         tables = _read_tables(folder, RegimeComparison)
@@ -148,6 +151,39 @@ def read_comparisons(layout: Layout) -> tuple[list[RulerChange], list[RegimeChan
             )
         )
     return changes, regimes
+
+
+def read_anchored(folder: Path) -> Anchored | None:
+    """Read the gold-anchored estimates of a comparison; None where there are none."""
+    if not (folder / "anchored.json").is_file():
+        return None
+    return Anchored(
+        means=read_table(folder / "anchored_means.parquet", "compare"),
+        gaps=read_table(folder / "anchored_gaps.parquet", "compare"),
+        exchangeability=read_table(folder / "exchangeability.parquet", "compare"),
+        sentences=read_json(folder / "anchored.json", "compare")["sentences"],
+    )
+
+
+def read_warnings(
+    judged: Iterable[tuple[str, str]], layout: Layout
+) -> dict[tuple[str, str], Warned]:
+    """Read how well confidence warns of failures, for the audits that asked."""
+    warnings = {}
+    for regime, ruler in judged:
+        folder = layout.audit(regime, ruler)
+        if not (folder / "warning_cells.parquet").is_file():
+            continue
+        numbers = read_json(folder / "warning.json", "audit")["numbers"]
+        overall = {
+            name.split("/")[1]: float("nan") if value is None else float(value)
+            for name, value in numbers.items()
+            if name.endswith("/auc")
+        }
+        names = ("cells", "metrics", "tests", "concordance")
+        tables = {name: read_table(folder / f"warning_{name}.parquet", "audit") for name in names}
+        warnings[regime, ruler] = Warned(**tables, overall=overall)
+    return warnings
 
 
 def read_cohort_tables(
