@@ -93,12 +93,9 @@ def read_row(seed: int, project: Path) -> dict[str, object]:
         row |= {"n": len(scores), f"{ruler}_dice": scores["value"].mean()}
         test = tests.iloc[0]
         row |= {f"{ruler}_{name}": test[name] for name in ("effect", "p", "p_fdr")}
-    verdict = pick(
-        pd.read_parquet(
-            base / "comparisons" / "rulers" / "mix" / "gold_silver" / "verdicts.parquet"
-        )
-    ).iloc[0]
-    row |= {"sd_ratio": verdict["vcr_sd"], "verdict": verdict["verdict"]}
+    compared = base / "comparisons" / "rulers" / "mix" / "gold_silver"
+    row["sd_ratio"] = pick(pd.read_parquet(compared / "spread.parquet")).iloc[0]["vcr_sd"]
+    row["verdict"] = pick(pd.read_parquet(compared / "verdicts.parquet")).iloc[0]["verdict"]
     row["flips"] = bool(row["gold_p_fdr"] >= 0.05 > row["silver_p_fdr"])  # type: ignore[operator]
     return row
 

@@ -14,6 +14,7 @@ from tworulers.schema import MACRO, METRICS, Audit, Metric
 from tworulers.stats.closeness import Closeness, measure_closeness
 from tworulers.stats.diagnosis import Verdict
 from tworulers.stats.disagreement import (
+    FIGURES,
     Row,
     compare_gaps,
     measure_disagreement,
@@ -148,8 +149,8 @@ def compare_rulers(
             reason = {"undefined_because": _name_fault(grouped)}
             spreads.append(key | counts | reason)
             decompositions.append(key | counts | reason)
-            silent = {"verdict": str(Verdict.UNDEFINED), "reversal": False, "sentence": ""}
-            verdicts.append(key | test | counts | silent | reason)
+            silent: Row = {"verdict": str(Verdict.UNDEFINED), "reversal": False, "sentence": ""}
+            verdicts.append(key | test | counts | silent | dict.fromkeys(FIGURES, np.nan) | reason)
             continue
         found = measure_disagreement(grouped, settings)
         spreads.append(key | counts | found.tabulate_spread())

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from filelock import FileLock
 
@@ -27,6 +28,23 @@ GROUP_SIGNS = {
     "&": "and",
     "/": "_or_",
 }
+VIEW = "workflowType=machine_learning"
+"""What makes MLflow show its pages for trained models; by default it shows those for language models."""
+
+NOTE = "mlflow.note.content"
+GUIDE = """Each run is one result of the pipeline, a copy of the folder that its tag `folder` names.
+
+- **report**: the answer; the whole page is its artifact `index.html`.
+- **audit · regime by ruler**: verdicts by one ruler. To see two rulers side by side, search \
+`tags.stage = 'audit' and tags.superseded = 'no'`, tick two runs of one regime and press Compare, or follow the link \
+in a run's description.
+- **rulers · ..** and **regimes · ..**: what changes with the ruler or with the regime, and why.
+- **train · ..**: losses and Dice by epoch, below Model metrics.
+
+Figures are artifacts below `figures/`. A difference is one in the eyes of the ruler named, whose provenance is a tag.
+"""
+"""What the page of the experiment says to whoever opens it first."""
+
 ALLOWED = re.compile(r"[^\w\-. :/]", re.UNICODE)
 
 
@@ -98,9 +116,14 @@ def connect(root: Path, settings: Tracking) -> Any:
 
     with FileLock(store / ".init.lock"):
         mlflow.set_tracking_uri(uri)
-        if mlflow.get_experiment_by_name(settings.experiment) is None:
+        found = mlflow.get_experiment_by_name(settings.experiment)
+        if found is None:
             location = None if uri.startswith("http") else (store / "artifacts").as_uri()
-            mlflow.create_experiment(settings.experiment, artifact_location=location)
+            mlflow.create_experiment(
+                settings.experiment, artifact_location=location, tags={NOTE: GUIDE}
+            )
+        elif NOTE not in found.tags:
+            mlflow.MlflowClient().set_experiment_tag(found.experiment_id, NOTE, GUIDE)
     mlflow.set_experiment(settings.experiment)
     return mlflow
 
@@ -147,7 +170,9 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
         folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.as_posix()
     )
     older = client.search_runs([experiment], f"tags.folder = '{place}' and tags.superseded = 'no'")
-    with mlflow.start_run(run_name=record.name, description=record.description) as run:
+    # Publishing is not what made a result, so its own name would say nothing in the column of sources.
+    source = {"mlflow.source.name": f"src/tworulers/stages/{record.stage}.py"}
+    with mlflow.start_run(run_name=record.name, description=record.description, tags=source) as run:
         _log(
             mlflow,
             client,
@@ -159,6 +184,7 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
         )
     for run_before in older:
         client.set_tag(run_before.info.run_id, "superseded", "yes")
+        client.update_run(run_before.info.run_id, name=f"{run_before.info.run_name} (superseded)")
     _link_siblings(client, experiment, record)
     return str(run.info.run_id)
 
@@ -227,17 +253,29 @@ def _link_siblings(client: Any, experiment: str, record: RunRecord) -> None:
             client.set_tag(
                 this.info.run_id, f"{record.sibling_tag}_{slug(value)}", other.info.run_id
             )
+            here, there = this.info.run_id, other.info.run_id
             links.append(
-                f"[{record.sibling_tag} {value}](#/experiments/{experiment}/runs/{other.info.run_id})"
+                f"[{value}](#/experiments/{experiment}/runs/{there}?{VIEW}) "
+                f"([side by side]({link_comparison(experiment, [here, there])}))"
             )
         if links:
-            text = this.data.tags.get("mlflow.note.content", "").split("\n\nBeside it: ")[0]
-            client.set_tag(
-                this.info.run_id,
-                "mlflow.note.content",
-                f"{text}\n\nBeside it: {', '.join(sorted(links))}",
+            note = this.data.tags.get(NOTE, "").split("\n\n")
+            note = [part for part in note if not part.startswith(BESIDE)]
+            # Second, since MLflow folds a long description after a few lines.
+            note.insert(
+                1, f"{BESIDE} with another {record.sibling_tag}: {', '.join(sorted(links))}"
             )
+            client.set_tag(this.info.run_id, NOTE, "\n\n".join(note))
 
+
+def link_comparison(experiment: str, runs: list[str]) -> str:
+    """Return the address of MLflow's page that compares runs, relative to its start page."""
+    chosen = {"runs": json.dumps(runs), "experiments": json.dumps([experiment])}
+    return f"#/compare-runs?{urlencode(chosen)}&{VIEW}"
+
+
+BESIDE = "Beside it,"
+"""How the paragraph of a run's description begins that links its siblings."""
 
 LINKED_TAGS = ("dataset", "regime", "ruler", "attributes", "sweep")
 """The tags that have to agree, but for one, between runs that are linked."""

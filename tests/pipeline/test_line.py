@@ -63,7 +63,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         grid__rulers=["gold", "silver"],
         grid__label_rulers=["gold"],
     )
-    edit(project / "conf" / "recipe" / "tiny.yaml", epochs=1, iterations=4, validation_iterations=1)
+    edit(
+        project / "conf" / "recipe" / "tiny.yaml",
+        epochs=1,
+        plan__stages=2,
+        iterations=4,
+        validation_iterations=1,
+    )
     edit(project / "conf" / "split" / "paper.yaml", folds=2, test=0.3, strata=[])
     edit(
         project / "conf" / "audit" / "paper.yaml",

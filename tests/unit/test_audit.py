@@ -352,3 +352,12 @@ def test_a_verdict_without_provenance_cannot_be_made(audits: dict[str, AuditResu
         verdict_sentences(audits["gold"], "labels", "")
     with pytest.raises(ValueError, match="made with gold references, not silver"):
         verdict_sentences(audits["gold"], "labels", "silver")
+
+
+def test_scores_that_are_all_undefined_are_listed_and_nothing_is_computed_from_them() -> None:
+    result = small_audit([np.nan] * 6, ["a", "a", "a", "b", "b", "b"], ["a", "b"])
+    test = result.tests.iloc[0]
+    assert np.isnan(test["p"])
+    assert test["undefined_because"]
+    assert result.families.iloc[0]["size"] == 0
+    assert result.groups.query("group == 'a'")["n_undefined"].iloc[0] == 3

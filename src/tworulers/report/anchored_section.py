@@ -92,8 +92,8 @@ def say_gain(means: pd.DataFrame) -> str:
     worth = known["effective_n"] - known["n_gold"]
     text = (
         f"the scores without an expert label narrow the interval in {int(gained.sum())} of "
-        f"{len(known)} groups. They are worth {_signed(worth.min())} to {_signed(worth.max())} "
-        "exams with one (effective n less n)"
+        f"{len(known)} groups, and are worth {worth.min():+.1f} to {worth.max():+.1f} more exams "
+        "with one (effective n less n)"
     )
     unhelpful = known.loc[~gained, "group"].tolist()
     if unhelpful:
@@ -181,7 +181,3 @@ def _interval(value: float, low: float, high: float, because: object = None) -> 
     return write_interval(
         write_number(value, 4, because), write_number(low, 4), write_number(high, 4)
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")

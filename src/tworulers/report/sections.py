@@ -1,9 +1,5 @@
 """What the report says, section by section, from audits and comparisons."""
 
-from collections.abc import Sequence
-
-import pandas as pd
-
 from tworulers.report.anchored_section import tell_of_anchoring
 from tworulers.report.audit_tables import (
     name_titles,

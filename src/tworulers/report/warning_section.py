@@ -18,6 +18,8 @@ from tworulers.report.tables import (
     write_p,
     write_undefined,
 )
+from tworulers.report.verdict_words import CONCERN
+from tworulers.schema import Provenance
 
 DEFAULT = "confidence"
 """The uncertainty that is shown first."""
@@ -39,8 +41,10 @@ class Answer:
     `warns` and `differs` are None where they could not be tested.
     """
 
+    ruler: str
     warns: bool | None
     differs: bool | None
+    concordance: float
     said: str
 
 
@@ -86,7 +90,9 @@ def tell_of_warning(
         for name, kind in asked
         for one, warned in shown
     ]
-    paragraphs = (HOW, *(one.said for one in answers), say_whether_rulers_agree(answers))
+    silver = any(one.result.provenance == Provenance.SILVER for one, _ in shown)
+    agree = say_whether_rulers_agree(answers, made_of_predictions=silver)
+    paragraphs = (HOW, *(one.said for one in answers), agree)
     return [
         Section(
             "warning",
@@ -110,7 +116,7 @@ def answer(one: ShownAudit, warned: Warned, grouping: str, measure: str) -> Answ
     everyone = _select(warned.concordance, grouping, measure).query("worse_of == 'all'")
     start = f"Judged by {one.name}"
     if rules.empty or everyone.empty:
-        return Answer(None, None, f"{start}: {measure} is not known.")
+        return Answer(one.ruler, None, None, float("nan"), f"{start}: {measure} is not known.")
     all_exams = everyone.iloc[0]
     warns = None if pd.isna(all_exams["low"]) else bool(all_exams["low"] > 0.5)
     heard = {
@@ -143,11 +149,18 @@ def answer(one: ShownAudit, warned: Warned, grouping: str, measure: str) -> Answ
         if str(rules.iloc[0]).startswith("worst")
         else f"{start}, an exam fails by {rules.iloc[0]}"
     )
-    return Answer(warns, differs, f"{said}: {heard} (concordance {value}), and {between}.")
+    said += f": {heard} (concordance {value}), and {between}."
+    return Answer(one.ruler, warns, differs, float(all_exams["concordance"]), said)
 
 
-def say_whether_rulers_agree(answers: Sequence[Answer]) -> str:
-    """Say whether the answer depends on the ruler; empty for a single ruler."""
+def say_whether_rulers_agree(answers: Sequence[Answer], *, made_of_predictions: bool) -> str:
+    """Say whether the answer depends on the ruler; empty for a single ruler.
+
+    Parameters
+    ----------
+    answers : by each ruler.
+    made_of_predictions : whether one of the rulers is a model's predictions.
+    """
     if len(answers) < 2:
         return ""
     if any(one.warns is None for one in answers):
@@ -156,17 +169,22 @@ def say_whether_rulers_agree(answers: Sequence[Answer]) -> str:
     if len({one.warns for one in answers}) > 1:
         parts.append("whether confidence warns at all")
     known = [one.differs for one in answers]
+    heard = [f"concordance {write_number(one.concordance, 2)} by {one.ruler}" for one in answers]
     if None not in known and len(set(known)) > 1:
         parts.append("whether it warns of every group's failures alike")
     if parts:
-        return (
-            f"The answer depends on the ruler: the two differ on {' and on '.join(parts)}. A ruler "
-            "made of predictions calls failed what it sees differently from the model, which is "
-            "where models are unsure; errors that both make are no failures to it. This concerns "
-            "the ruler, not the patients."
-        )
-    end = "." if None not in known else ", as far as the groups could be compared."
-    return "Both rulers come to the same answer" + end
+        text = f"The answer depends on the ruler: the two differ on {' and on '.join(parts)}."
+        if made_of_predictions:
+            text += (
+                " Errors that the model shares with the predictions that judge it are no failures "
+                "to them, so the two rulers may ask confidence to find different exams."
+            )
+        return f"{text} {CONCERN}"
+    end = "" if None not in known else ", as far as the groups could be compared"
+    text = f"Both rulers come to the same answer{end}"
+    if not any(known):
+        text += "; a difference between groups that was not found may be there all the same"
+    return f"{text}. How well confidence warns is a matter of the ruler too: {', '.join(heard)}."
 
 
 def tabulate_overall(
@@ -180,7 +198,8 @@ def tabulate_overall(
         if cells.empty or everyone.empty:
             continue
         whole = everyone.iloc[0]
-        sizes = cells.drop_duplicates("events_of")[["n_events", "n_non_events"]].sum()
+        own = cells[cells["events_of"] == cells["non_events_of"]]
+        sizes = own[["n_events", "n_non_events"]].sum()
         tests = _select(warned.tests, grouping, measure)
         pairs = tests[tests["family"] == "pairs"]["p_fdr"]
         rows.append(

@@ -13,6 +13,12 @@ from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.schema import MACRO
 from tworulers.tracking import RunRecord, write_record
 
+COUNTED = {
+    "flips": "Conclusions, adjusted p",
+    "flips_unadjusted": "Conclusions, raw p",
+    "verdicts": "Verdicts on the change",
+    "gap_changes": "Gaps between groups",
+}
 OF_VERDICT = ("vcr_mad", "gap_ratio", "gap_part", "noise_part", "swap_p")
 OF_GAP = ("gap_base", "gap_other", "gap_change")
 OF_SCORE = ("mean", "forgiven_share", "pearson", "spearman")
@@ -35,6 +41,9 @@ def write_comparison(
         "regime",
         "base_ruler",
         "other_ruler",
+        "base_provenance",
+        "other_provenance",
+        "provenance",
         "base_regime",
         "other_regime",
         "ruler",
@@ -42,11 +51,36 @@ def write_comparison(
     )
     tags = {word: str(found.summary[word]) for word in words if word in found.summary}
     *whose, sides = name.split("/")
-    title = " · ".join(["compare", *whose, sides.replace("_", " and ")])
+    title = name_run(found.summary, "".join(whose), sides)
     write_record(
-        RunRecord("compare", title, describe(found.summary), tags, metrics=metrics), folder
+        RunRecord("compare", title, write_note(found.summary), tags, metrics=metrics), folder
     )
     return {f"{name}/{key}": value for key, value in counts.items()}
+
+
+def name_run(summary: Mapping[str, Any], whose: str, sides: str) -> str:
+    """Name a comparison in a list of runs: `rulers · mix: gold, silver`, `regimes · gold, mix by gold`."""
+    if "base_regime" in summary:
+        sides = f"{summary['base_regime']}, {summary['other_regime']}"
+        return f"regimes · {sides} by {summary['ruler']}"
+    if "base_ruler" in summary:
+        sides = f"{summary['base_ruler']}, {summary['other_ruler']}"
+    return f"rulers · {whose}: {sides}" if whose else f"rulers · {sides}"
+
+
+def write_note(summary: Mapping[str, Any]) -> str:
+    """Say in Markdown what was compared and how often what came out, for the page of a run."""
+    parts = [describe(summary)]
+    for kind, title in COUNTED.items():
+        for family, outcomes in summary.get(kind, {}).items():
+            if outcomes:
+                parts.append(f"- {title}, {family} tests: {_write(outcomes)}")
+    if len(parts) > 1:
+        parts.insert(1, "")
+        parts += ["", "A changed conclusion concerns the ruler, not the patients."] * (
+            "base_ruler" in summary
+        )
+    return "\n".join(parts)
 
 
 def count_outcomes(summary: Mapping[str, Any]) -> dict[str, float]:

@@ -122,7 +122,32 @@ def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Pa
     metrics = collect_metrics(found) | warning
     if no_verdict:
         metrics = {name: value for name, value in metrics.items() if not is_verdict(name)}
-    return result, replace(record, metrics=metrics)
+    note = write_note(found, record.description, no_verdict)
+    return result, replace(record, metrics=metrics, description=note)
+
+
+def write_note(found: AuditResult, start: str, no_verdict: str) -> str:
+    """Say in Markdown what was audited and what each grouping showed, for the page of a run."""
+    parts = [f"{start} {found.n_exams} exams of {found.n_patients} patients."]
+    if no_verdict:
+        return f"{parts[0]} No verdict: {no_verdict}."
+    for family in list_rows(found.families):
+        parts.append(
+            f"**{family['significant']} of {family['size']} tests** of the family {family['family']} "
+            f"find a difference at {family['alpha']:g} after correction."
+        )
+    rows = [
+        f"| {row['title']} | {row['groups']} | {row['significant']} of {row['tests_computed']} "
+        f"| {row['smallest_p']:.3g} | {row['smallest_p_fdr']:.3g} |"
+        for row in list_rows(found.groupings)
+    ]
+    if rows:
+        heads = "| grouping | groups | differences | smallest p | adjusted |\n|---|---|---|---|---|"
+        parts.append("\n".join([heads, *rows]))
+        parts.append(
+            "A difference that was not found may be there; `power.parquet` says how large."
+        )
+    return "\n\n".join(parts)
 
 
 def is_verdict(metric: str) -> bool:
@@ -233,8 +258,8 @@ def show_groupings(found: AuditResult) -> None:
                 row["groups"],
                 row["n_left_out"],
                 f"{row['significant']} of {row['tests_computed']}",
-                f"{row['smallest_p']:.3g}",
-                f"{row['smallest_p_fdr']:.3g}",
+                write_p(row["smallest_p"]),
+                write_p(row["smallest_p_fdr"]),
             )
             for row in list_rows(found.groupings)
         ],
@@ -248,14 +273,24 @@ def _title(found: AuditResult) -> str:
     )
 
 
+def write_p(p: float) -> str:
+    """Write a p, or a dash where no test could be computed."""
+    return f"{p:.3g}" if p == p else "—"
+
+
 def collect_metrics(found: AuditResult) -> dict[str, float]:
     """Name the numbers that a run shows; undefined ones are NaN, which a tag names."""
-    numbers = summarise(found)["metrics"]
-    metrics = {name: float("nan") if v is None else v for name, v in numbers.items()}
+    # MLflow lists metrics as they come, and draws the first of them where two runs are compared.
+    metrics: dict[str, float] = {}
     for row in list_rows(found.families):
-        for name in ("configured", "size", "significant", "smallest_p", "smallest_p_fdr"):
+        for name in ("significant", "size", "configured", "smallest_p", "smallest_p_fdr"):
             metrics[f"family/{row['family']}/{name}"] = float(row[name])
-    return metrics | {"exams": float(found.n_exams), "patients": float(found.n_patients)}
+    metrics |= {"exams": float(found.n_exams), "patients": float(found.n_patients)}
+    numbers = summarise(found)["metrics"]
+    named = sorted(numbers, key=lambda name: f"/{MACRO}/" not in name)
+    return metrics | {
+        name: float("nan") if numbers[name] is None else numbers[name] for name in named
+    }
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from tworulers.rulers import (
 )
 from tworulers.schema import MACRO, Ruler, Settings
 from tworulers.stages._anchoring import anchor_scores
-from tworulers.stages._comparison import describe, show_regimes, show_rulers, write_comparison
+from tworulers.stages._comparison import show_regimes, show_rulers, write_comparison, write_note
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.stages.audit import form_groups
@@ -288,8 +288,8 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     show_rulers(found)
     say(f"written to {layout.relative(result)}")
     tags = {"attributes": settings.attributes.name, "dataset": stem}
-    name = f"compare · {names[0]} and {names[1]}"
-    return result, RunRecord("compare", name, describe(found.summary), tags, metrics=metrics)
+    name = f"rulers · {names[0]}, {names[1]}"
+    return result, RunRecord("compare", name, write_note(found.summary), tags, metrics=metrics)
 
 
 def _scored_cohort(scores: pd.DataFrame, layout: Layout) -> pd.DataFrame:

@@ -1,10 +1,19 @@
 """Every result folder to MLflow, once: fills an empty store again, and does nothing where all is there."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from tworulers.io.console import say, track
 from tworulers.io.paths import Layout
 from tworulers.schema import Settings
 from tworulers.stages._run import run_stage
-from tworulers.tracking import list_results, publish
+from tworulers.tracking import list_results, publish, read_record
+
+ORDER = ("cohort", "split", "plan", "preprocess", "train", "select", "predict", "annotate", "score")
+"""The first stages; results of later ones are asked for more often and are published last."""
+
+LAST = ("audit", "compare", "report")
+"""MLflow lists the newest run first, so these stand on top."""
 
 
 def publish_results(settings: Settings, layout: Layout) -> None:
@@ -12,7 +21,7 @@ def publish_results(settings: Settings, layout: Layout) -> None:
     roots = [layout.inputs, *sorted((layout.root / "sweeps").glob(f"*/*/{settings.dataset.name}"))]
     if settings.predictions.name:
         roots.append(Layout.of_predictions(settings, layout.root).outputs)
-    folders = sorted({folder for root in roots for folder in list_results(root)})
+    folders = sort_results({folder for root in roots for folder in list_results(root)})
     if not folders:
         raise ValueError(
             f"no results below {layout.relative(layout.inputs)}; run `dvc repro` or a stage first"
@@ -22,6 +31,18 @@ def publish_results(settings: Settings, layout: Layout) -> None:
     say(
         f"{len(folders)} results of {settings.dataset.name} are in MLflow; open them with ./scripts/ui"
     )
+
+
+def sort_results(folders: Iterable[Path]) -> list[Path]:
+    """Sort result folders by stage, in the order of the pipeline, and by path within it."""
+
+    def rank(folder: Path) -> tuple[int, Path]:
+        stage = read_record(folder).stage
+        if stage in LAST:
+            return len(ORDER) + 1 + LAST.index(stage), folder
+        return ORDER.index(stage) if stage in ORDER else len(ORDER), folder
+
+    return sorted(folders, key=rank)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def gap_interval(locations: FloatArray, drawn: FloatArray, level: float = 0.95) 
     level : confidence level.
     """
     usable = np.isfinite(drawn).all(axis=1)
-    gaps = np.ptp(drawn[usable], axis=1) if usable.any() else np.empty(0)
+    gaps = np.ptp(drawn[usable], axis=1) if usable.any() and drawn.shape[1] else np.empty(0)
     return reduce_draws(spread_of(locations), gaps, float("nan"), level)
 
 

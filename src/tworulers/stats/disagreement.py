@@ -35,6 +35,15 @@ Row = dict[str, Any]
 CONCERN = "This concerns the ruler, not the patients."
 
 
+FIGURES = (
+    *("vcr_mad", "vcr_mad_low", "vcr_mad_high", "hc3_p"),
+    *("gap_base", "gap_other", "gap_ratio", "gap_ratio_low", "gap_ratio_high"),
+    *("growth_low", "growth_high", "shrinkage_low", "shrinkage_high"),
+    *("gap_part", "noise_part", "swap_p"),
+)
+"""The figures that a verdict rests on; missing where there is nothing to diagnose."""
+
+
 @dataclass(frozen=True)
 class Disagreement:
     """What was measured on one score in one grouping under two rulers."""
@@ -81,7 +90,7 @@ class Disagreement:
         return row | {"equivalent_gap": self.equivalent_gap, "swap_p": self.swapped.p}
 
     def tabulate_figures(self) -> Row:
-        """Write the figures that a verdict rests on as one row."""
+        """Write the figures that a verdict rests on as one row, in the order of `FIGURES`."""
         return {
             "vcr_mad": self.spread.vcr_mad,
             "vcr_mad_low": self.intervals.vcr_mad_low,
