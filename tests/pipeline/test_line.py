@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 BASE = Path("artifacts/phantom")
 

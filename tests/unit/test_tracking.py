@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tworulers.schema import Tracking
+from tworulers.stages.publish import sort_results
 from tworulers.tracking import RunRecord, connect, name_metrics, publish, slug, write_record
 
 # Names that trackers have refused or merged: brackets, comparison signs, percent, doubled slashes, near-twins.
@@ -94,3 +95,43 @@ def test_a_new_result_of_the_same_folder_supersedes_the_old_run(store: Path) -> 
     assert old != new
     assert client.get_run(old).data.tags["superseded"] == "yes"
     assert client.get_run(new).data.tags["superseded"] == "no"
+    names = [client.get_run(run).info.run_name for run in (old, new)]
+    assert names == ["audit · mix by truth (superseded)", "audit · mix by truth"]
+
+
+def test_a_description_links_each_sibling_once_and_before_it_gets_long(store: Path) -> None:
+    made = record("one")
+    made = RunRecord(**{**vars(made), "tags": {**made.tags, "regime": "other"}})
+    long = RunRecord(**{**vars(made), "description": "Who judged.\n\n| a |\n|---|\n| 1 |"})
+    runs = {}
+    for ruler in ("one", "two", "three"):
+        tags = {**long.tags, "ruler": ruler}
+        folder = store / "artifacts" / "toy" / "audits" / "other" / ruler
+        folder.mkdir(parents=True)
+        write_record(RunRecord(**{**vars(long), "name": ruler, "tags": tags}), folder)
+        runs[ruler] = publish(folder, store, SETTINGS)
+    client = connect(store, SETTINGS).MlflowClient()
+    note = client.get_run(runs["one"]).data.tags["mlflow.note.content"].split("\n\n")
+    assert [part.split()[0] for part in note] == ["Who", "Beside", "|"]
+    assert note[1].startswith("Beside it, with another ruler: [three](")
+    for ruler in ("two", "three"):
+        assert note[1].count(f"/runs/{runs[ruler]}?") == 1
+        assert f"compare-runs?runs=%5B%22{runs['one']}%22%2C+%22{runs[ruler]}%22%5D" in note[1]
+
+
+def test_the_experiment_says_how_to_read_it_and_keeps_what_a_person_wrote(store: Path) -> None:
+    mlflow = connect(store, SETTINGS)
+    found = mlflow.get_experiment_by_name("toy")
+    assert "two rulers side by side" in found.tags["mlflow.note.content"]
+    mlflow.MlflowClient().set_experiment_tag(found.experiment_id, "mlflow.note.content", "Mine.")
+    connect(store, SETTINGS)
+    assert mlflow.get_experiment_by_name("toy").tags["mlflow.note.content"] == "Mine."
+
+
+def test_the_answer_is_published_last_and_so_stands_on_top(tmp_path: Path) -> None:
+    stages = ("report", "annotate", "audit", "judge", "compare", "cohort")
+    for stage in stages:
+        (tmp_path / stage).mkdir()
+        write_record(RunRecord(stage, stage, "."), tmp_path / stage)
+    order = [folder.name for folder in sort_results(tmp_path / stage for stage in stages)]
+    assert order == ["cohort", "annotate", "judge", "audit", "compare", "report"]

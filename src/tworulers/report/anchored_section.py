@@ -13,6 +13,7 @@ from tworulers.report.tables import (
     UNDEFINED,
     Table,
     make_table,
+    write_count,
     write_interval,
     write_number,
     write_p,
@@ -69,7 +70,7 @@ def tell_of_anchoring(
     return [
         Section(
             "anchored",
-            "Few expert labels, many machine labels: group means anchored in the experts'",
+            "Group means anchored in the experts' labels",
             paragraphs,
             tables=tuple(tables),
             details=tuple(details),
@@ -114,7 +115,7 @@ def say_exchangeable(table: pd.DataFrame) -> str:
     if tested.empty:
         return "Whether they are could not be tested."
     return (
-        f"No difference between the two was found in {len(tested)} attributes (smallest adjusted p "
+        f"No difference between the two was found in {write_count(len(tested), 'attribute')} (smallest adjusted p "
         f"{write_p(tested['p_holm'].min())}), which does not show that there is none."
     )
 

@@ -205,7 +205,7 @@ def tabulate_overall(
         rows.append(
             [
                 one.name,
-                f"{sizes['n_events']} of {sizes.sum()}",
+                f"{sizes['n_events']}/{sizes.sum()}",
                 str(cells["rule"].iloc[0]),
                 write_number(warned.overall.get(measure), 2),
                 write_interval(

