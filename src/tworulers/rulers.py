@@ -1,6 +1,4 @@
-"""What does changing the ruler do to an audit, and is the change in the gap, in the noise, or in
-neither?
-"""
+"""What does changing the ruler do to an audit: is the change in the gap, in the noise, or in neither?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -59,8 +57,7 @@ class Audited:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tidy frames of a comparison of two rulers over the same predictions, and a summary fit for
-    strict JSON.
+    """Tidy frames of a comparison of two rulers over the same predictions, and a strict-JSON summary.
 
     `inflation` has a row a score, `closeness` a row a structure with Dice; `spread`,
     `decomposition`, `verdicts` and `flips` a row a grouping and score; `four_fifths` a row a
@@ -100,8 +97,7 @@ def compare_rulers(
     ruler_against_expert: pd.DataFrame | None = None,
     shared_error: pd.DataFrame | None = None,
 ) -> Comparison:
-    """Compare the audits of one regime's predictions under two rulers, and diagnose every
-    disagreement.
+    """Compare the audits of one regime's predictions under two rulers; diagnose each disagreement.
 
     Parameters
     ----------

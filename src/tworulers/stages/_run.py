@@ -48,7 +48,9 @@ def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
 
     try:
         check_overrides(sys.argv[1:])
-        check_sweep(sys.argv[1:], OmegaConf.load(root / "conf" / "grid.yaml")["grid"])
+        check_sweep(
+            sys.argv[1:], OmegaConf.select(OmegaConf.load(root / "conf" / "grid.yaml"), "grid")
+        )
     except ValueError as error:
         say_error(error)
         sys.exit(1)
