@@ -65,8 +65,9 @@ def test_scaled_labels_are_read_scaled(tmp_path: Path) -> None:
     [
         ("a.nii.gz", b"", "0 bytes"),
         ("a.nii.gz", b"not compressed at all", "not compressed"),
-        ("a.nii.gz", gzip.compress(b"x" * 500), "cannot be read as NIfTI"),
+        ("a.nii.gz", gzip.compress(b"x" * 500, mtime=0), "cannot be read as NIfTI"),
     ],
+    ids=["empty", "misnamed", "another format"],
 )
 def test_an_unreadable_file_is_one_error_that_names_it(
     tmp_path: Path, name: str, content: bytes, reason: str
