@@ -120,7 +120,8 @@ def test_a_second_run_does_nothing_and_tau_reruns_the_audit_alone(project: Path)
         for line in plan.splitlines()
         if line.startswith("Running stage")
     }
-    assert {"audit", "compare", "report"} <= rerun <= {"audit", "compare", "report", "publish"}
+    assert "audit" in rerun
+    assert rerun <= {"audit", "compare", "report", "publish"}
 
 
 def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
@@ -148,7 +149,8 @@ def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
         (a, b) for a in ("gold", "mix") for b in ("gold", "silver")
     }
     assert len(runs) == 4
-    assert len({frozenset(params) for _, params, _ in runs}) == 1
+    asked = [{name for name in params if not name.startswith("ruler.")} for _, params, _ in runs]
+    assert all(names == asked[0] for names in asked)
     identical = [(tags, metrics) for tags, _, metrics in runs if tags.get("identical") == "yes"]
     assert [(tags["regime"], tags["ruler"]) for tags, _ in identical] == [("gold", "silver")]
     assert not any(name.endswith("/p_fdr") for _, metrics in identical for name in metrics)
