@@ -165,7 +165,7 @@ def make_regimes(
         _check_sets(rows, regime, exams)
         pool = rows[rows["reason"].isna() & (rows["split"] != Split.TEST)]
         if given_folds is None:
-            check_folds(pool, settings.folds, f"regime {regime.name}: the development part has ")
+            check_folds(pool, settings.folds, f"regime {regime.name}: in the development part, ")
             folds = _deal_folds(pool, settings, regime.name)
         else:
             folds = pool["exam_id"].map(given_folds)
