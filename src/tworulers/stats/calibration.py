@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from tworulers.stats.auc import encode_groups
+from tworulers.stats.rates import wilson_interval
 
 FloatArray = NDArray[np.float64]
 NAN = float("nan")
@@ -240,7 +240,5 @@ def _observed_row(part: pd.DataFrame, group: str, label: str, level: float) -> d
 
 
 def _wilson(successes: int, n: int, level: float) -> tuple[float, float]:
-    if n == 0:
-        return NAN, NAN
-    low, high = proportion_confint(successes, n, alpha=1 - level, method="wilson")
-    return float(low), float(high)
+    low, high = wilson_interval(np.array([successes]), np.array([n]), level)
+    return float(low[0]), float(high[0])
