@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# How long an example takes depends on what else the machine is doing; no test here is about time.
-settings.register_profile("tworulers", deadline=None)
+# How long an example takes depends on what else the machine is doing; no test here is about time. CI tries the same
+# examples each time, so that a change is judged by what it changed; people at work get new ones.
+settings.register_profile("tworulers", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("tworulers")
 
 ROOT = Path(__file__).parents[1]
