@@ -166,6 +166,7 @@ def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
         ("cohort", ["dataset=hippocampus", "dataset.root=/nowhere/at/all"], "/nowhere/at/all"),
         ("score", ["ruler=silver_model"], "predictions/silver"),
         ("split", ["paths.artifacts=elsewhere"], "stages.cohort"),
+        ("train", ["recipe=small", "regime=gold"], "planned with recipe=tiny"),
     ],
 )
 def test_a_fault_is_one_clear_error(

@@ -65,8 +65,23 @@ def read_channels(
     return np.stack(volumes), first.spacing
 
 
-def load_plans(layout: Layout) -> tuple[Plans, DatasetFacts]:
-    """Read what the plan stage decided."""
+RECIPE = "recipe.json"
+"""Which recipe the plans are of."""
+
+
+def load_plans(layout: Layout, recipe: str) -> tuple[Plans, DatasetFacts]:
+    """Read what the plan stage decided for a recipe.
+
+    Raises
+    ------
+    ValueError : the plans are another recipe's.
+    """
+    planned = read_json(layout.plan / RECIPE, "plan")["recipe"]
+    if planned != recipe:
+        raise ValueError(
+            f"{layout.relative(layout.plan)} was planned with recipe={planned}, asked for recipe={recipe}; "
+            f"give the same to both, or plan again: python -m tworulers.stages.plan recipe={recipe}"
+        )
     plans = plans_from_json(read_json(layout.plan / "plans.json", "plan"))
     return plans, facts_from_json(read_json(layout.plan / "dataset.json", "plan"))
 

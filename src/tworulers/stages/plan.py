@@ -21,7 +21,7 @@ from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_to_json, plans_to_json
 from tworulers.recipe.planner import plan_dataset
 from tworulers.schema import Settings
-from tworulers.stages._exams import development_exams, locate, locate_images, read_channels
+from tworulers.stages._exams import RECIPE, development_exams, locate, locate_images, read_channels
 from tworulers.stages._pool import open_pool
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort, Splits
@@ -67,6 +67,7 @@ def plan(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     with folder_written_beside(layout.plan) as folder:
         write_json(fingerprint_to_json(fingerprint), folder / "fingerprint.json")
         write_json(plans_to_json(plans), folder / "plans.json")
+        write_json({"recipe": settings.recipe.name}, folder / RECIPE)
         write_json(facts_to_json(facts), folder / "dataset.json")
     show_table(f"Plans of {facts.name}", ("", *plans.configurations), describe_plans(plans))
     return layout.plan, RunRecord("plan", "plan", "What the networks look like, and why.")

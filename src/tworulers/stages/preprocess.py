@@ -21,7 +21,7 @@ from tworulers.tracking import RunRecord
 def preprocess(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Prepare the image of every exam of the cohort; a killed run goes on where it stopped."""
     name = settings.configuration.name
-    plans, facts = load_plans(layout)
+    plans, facts = load_plans(layout, settings.recipe.name)
     plans.configuration(name)
     cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
     images = locate_images(layout, cohort)

@@ -34,7 +34,7 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Prepare the regime's labels and train its folds, `trainer.parallel_folds` at a time."""
     regime, name = settings.regime.name, settings.configuration.name
     images = require(layout.arrays(name), made_by("preprocess"))
-    _, facts = load_plans(layout)
+    _, facts = load_plans(layout, settings.recipe.name)
     cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index("exam_id")
     splits = read_table(layout.split / "splits.parquet", "split", Splits)
     folds = list_folds(splits, regime)
