@@ -8,6 +8,7 @@ import pandas as pd
 
 from tworulers.audit import AuditResult
 from tworulers.schema import MACRO, Provenance
+from tworulers.stats.clearest import find_clearest, shown_p
 from tworulers.tables import list_rows
 
 DRAWN_BY: Mapping[str, str] = {
@@ -80,14 +81,14 @@ def _judge(result: AuditResult, row: Row) -> tuple[str, str]:
         )
     family = result.families[result.families["family"] == row["family"]]
     size = int(family["size"].iloc[0])
-    if row["significant"]:
-        first = list_rows(tests.nsmallest(1, "p_fdr"))[0]
+    first = find_clearest(tests)
+    if row["significant"] and first is not None:
         name = _name_score(result, first)
         gap = _write_gap(result, first["median_gap"], first["metric"])
         return DIFFERENCE, (
             f"groups differ in {row['significant']} of {row['tests_computed']} scores after "
             f"correction over {size} tests. Clearest in {name}: best {first['best_group']}, worst "
-            f"{first['worst_group']}, medians {gap} apart, p {first['p']:.2g}, adjusted "
+            f"{first['worst_group']}, medians {gap} apart, p {shown_p(tests).min():.2g}, adjusted "
             f"{first['p_fdr']:.2g}."
         )
     raw = row["significant_raw"]

@@ -17,6 +17,7 @@ from tworulers.report.verdict_words import (
     write_sentence,
 )
 from tworulers.stats.battery import EXTRA, RANDOM
+from tworulers.stats.clearest import shown_p
 
 FLIPS = ("other_only", "base_only")
 
@@ -149,7 +150,7 @@ def _remark_on_chance(judged: list[ShownAudit]) -> list[str]:
     for one in judged:
         tests = one.result.tests[one.result.tests["family"] == RANDOM]
         if len(tests):
-            raw = int((tests["p"] < one.result.settings.alpha).sum())
+            raw = int((shown_p(tests) < one.result.settings.alpha).sum())
             found.append(
                 f"{one.ruler} finds a difference in {int(tests['significant'].sum())} of {len(tests)} "
                 f"tests ({raw} before adjustment)"

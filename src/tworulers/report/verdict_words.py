@@ -9,6 +9,7 @@ from tworulers.report.rows import iterate_rows
 from tworulers.report.style import name_score
 from tworulers.report.tables import write_count, write_p
 from tworulers.stats.battery import EXTRA
+from tworulers.stats.clearest import find_clearest, shown_p
 
 CONCERN = "This concerns the ruler, not the patients."
 
@@ -67,16 +68,18 @@ class Glance:
 def describe_finding(tests: pd.DataFrame) -> str:
     """Say what the tests of one grouping found; never that groups are equal."""
     done = tests[tests["p_fdr"].notna()]
-    if done.empty:
+    first = find_clearest(done)
+    if first is None:
         reasons = tests["undefined_because"].dropna().unique()
         return "not tested" + (f": {reasons[0]}" if len(reasons) else "")
-    first = next(iter(iterate_rows(done.sort_values("p_fdr", kind="stable"))))
     found = int(done["significant"].sum())
-    where = name_score(first.metric, first.structure)
-    least = f"smallest p {write_p(first.p)}, adjusted {write_p(first.p_fdr)} ({where})"
+    where = name_score(first["metric"], first["structure"])
+    smallest, adjusted = write_p(shown_p(done).min()), write_p(first["p_fdr"])
+    least = f"smallest p {smallest}, adjusted {adjusted} ({where})"
     if found == 0:
         return f"no difference found in {write_count(len(done), 'score')}; {least}"
-    worse = f", worst for {first.worst_group}" if isinstance(first.worst_group, str) else ""
+    worst = first["worst_group"]
+    worse = f", worst for {worst}" if isinstance(worst, str) else ""
     return f"difference in {found} of {write_count(len(done), 'score')}{worse}; {least}"
 
 

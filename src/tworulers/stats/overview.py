@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from tworulers.schema import Audit
 from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import EXTRA, TOO_FEW, Question
+from tworulers.stats.clearest import find_clearest, shown_p
 from tworulers.stats.groups import FloatArray, Row, describe, summarise_groups
 from tworulers.tables import list_rows
 
@@ -77,7 +78,7 @@ def summarise_families(tests: pd.DataFrame, alpha: float) -> pd.DataFrame:
                 "size": len(part) - len(missing),
                 "alpha": alpha,
                 "significant": int(part["significant"].sum()),
-                "smallest_p": part["p"].min(),
+                "smallest_p": shown_p(part).min(),
                 "smallest_p_fdr": part["p_fdr"].min(),
                 "missing": "; ".join(names),
             }
@@ -97,8 +98,7 @@ def summarise_groupings(
         stated = part[part["family"] != EXTRA]
         part = stated if len(stated) else part
         grouping = attributes.groupings.get(name)
-        first = list_rows(part.nsmallest(1, "p_fdr"))
-        best = first[0] if first else {"structure": None, "metric": None}
+        best = find_clearest(part) or {"structure": None, "metric": None}
         rows.append(
             {
                 "grouping": name,
@@ -115,8 +115,8 @@ def summarise_groupings(
                 "tests": len(part),
                 "tests_computed": int(part["p"].notna().sum()),
                 "significant": int(part["significant"].sum()),
-                "significant_raw": int((part["p"] < settings.alpha).sum()),
-                "smallest_p": part["p"].min(),
+                "significant_raw": int((shown_p(part) < settings.alpha).sum()),
+                "smallest_p": shown_p(part).min(),
                 "smallest_p_fdr": part["p_fdr"].min(),
                 "smallest_p_fdr_structure": best["structure"],
                 "smallest_p_fdr_metric": best["metric"],
