@@ -8,7 +8,21 @@ import pandera.pandas as pa
 from pandera.errors import SchemaErrors
 from pandera.typing import Series
 
+from tworulers.file_names import find_meeting_names, find_name_fault
 from tworulers.schema import Provenance, Split
+
+SAFE_IDS = (
+    "ids that each name a file of their own (no slash, control character or leading dot, at most 200 bytes, "
+    "no two that differ by capital letters alone)"
+)
+
+
+def _name_files(ids: pd.Series) -> pd.Series:
+    """Tell which ids can name a file of their own, wherever the files may be copied to."""
+    known = [str(name) for name in ids.unique()]
+    meeting = {name for group in find_meeting_names(known) for name in group}
+    safe = {name: not find_name_fault(name) and name not in meeting for name in known}
+    return ids.astype(str).map(safe).astype(bool)
 
 
 class Cohort(pa.DataFrameModel):
@@ -31,6 +45,11 @@ class Cohort(pa.DataFrameModel):
     field_strength_t: Series[float] = pa.Field(nullable=True, ge=0)
     spacing: Series[str]
     shape: Series[str]
+
+    @pa.check("exam_id", "patient_id", name=SAFE_IDS)
+    @classmethod
+    def _ids_name_files(cls, ids: pd.Series) -> pd.Series:
+        return _name_files(ids)
 
     class Config:
         """Types are coerced; unknown columns are attributes."""
@@ -57,6 +76,11 @@ class Splits(pa.DataFrameModel):
     fold: Series[pd.Int64Dtype] = pa.Field(nullable=True)
     reason: Series[str] | None = pa.Field(nullable=True)
 
+    @pa.check("exam_id", "patient_id", name=SAFE_IDS)
+    @classmethod
+    def _ids_name_files(cls, ids: pd.Series) -> pd.Series:
+        return _name_files(ids)
+
     class Config:
         """Types are coerced."""
 
@@ -74,6 +98,11 @@ class Scores(pa.DataFrameModel):
     metric: Series[str]
     value: Series[float] = pa.Field(nullable=True)
     undefined_because: Series[str] = pa.Field(nullable=True)
+
+    @pa.check("exam_id", name=SAFE_IDS)
+    @classmethod
+    def _ids_name_files(cls, ids: pd.Series) -> pd.Series:
+        return _name_files(ids)
 
     class Config:
         """Types are coerced."""

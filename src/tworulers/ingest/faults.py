@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from tworulers.file_names import escape_controls
+
 
 class FaultKind(StrEnum):
     """What a fault is about; the list of faults is grouped by it."""
@@ -14,6 +16,7 @@ class FaultKind(StrEnum):
     GEOMETRY = "geometry"
     VALUES = "values"
     TABLE = "table of people"
+    IDS = "ids"
     DUPLICATES = "duplicates"
     PROVENANCE = "provenance"
     LEAKAGE = "leakage"
@@ -51,7 +54,7 @@ class Fault:
         where = ", ".join(dict.fromkeys(part for part in (self.exam, self.file) if part))
         text = f"{where}: " if where else ""
         text += f"expected {self.expected}, found {self.found}" if self.expected else self.found
-        return f"{text}; {self.mend}" if self.mend else text
+        return escape_controls(f"{text}; {self.mend}" if self.mend else text)
 
 
 class IngestError(ValueError):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
+from tworulers.ingest.ids import find_id_faults
 from tworulers.ingest.people import (
     clean_attributes,
     collapse_duplicates,
@@ -13,7 +14,7 @@ from tworulers.ingest.people import (
 )
 from tworulers.ingest.provenance import apply_experts, read_experts, read_provenance
 from tworulers.ingest.source import Source
-from tworulers.ingest.text_table import read_text_table
+from tworulers.ingest.text_table import FIRST_ROW, read_text_table
 from tworulers.schema import Provenance
 from tworulers.schema_sources import Dataset
 
@@ -38,12 +39,12 @@ def read_manifest(root: Path, dataset: Dataset) -> Source:
     if absent:
         mend = "map them with dataset.reading.columns"
         refuse(Fault(FaultKind.TABLE, f"columns {', '.join(absent)}", f"{list(table)}", mend, file))
-    unnamed = int((table["exam_id"] == "").sum())
-    faults: list[Fault] = []
-    if unnamed:
-        found = f"{unnamed} rows without an exam id"
-        faults.append(Fault(FaultKind.TABLE, "an exam id in each row", found, "add it", file))
-        table = table[table["exam_id"] != ""]
+    unsafe = find_id_faults(table, file, FIRST_ROW)
+    faults = [fault for fault, _ in unsafe]
+    exclusions = {
+        str(table["exam_id"].iloc[row]): fault.describe() for fault, rows in unsafe for row in rows
+    }
+    table = table[~table["exam_id"].isin(list(exclusions))]
     table, found_faults = clean_attributes(table, "exam_id", reading.missing, file)
     faults += found_faults
     table, found_faults = collapse_duplicates(table, "exam_id", file)
@@ -54,7 +55,6 @@ def read_manifest(root: Path, dataset: Dataset) -> Source:
         faults.append(Fault(FaultKind.TABLE, "", found, "add patient_id", file, note=True))
     if "label" not in table:
         table["label"] = None
-    exclusions: dict[str, str] = {}
     for column in ("image", "label"):
         table[column] = _locate(table, column, root, file, exclusions, faults)
     table["provenance"] = _decide_provenance(table, root, dataset, file, faults)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from tworulers.file_names import check_name
 from tworulers.ingest.assemble import Ingested, assemble
 from tworulers.ingest.cspineseg import find_localizers, read_cspineseg
 from tworulers.ingest.decathlon import read_decathlon
 from tworulers.ingest.faults import Fault, FaultKind, refuse
+from tworulers.ingest.ids import set_unsafe_aside
 from tworulers.ingest.inspect import Inspection, inspect_source
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.loose import read_loose
@@ -63,11 +65,16 @@ def read_source(dataset: Dataset) -> Source:
     source = READERS[dataset.source](root, dataset)
     if dataset.source in LAYOUTS_OF_FILES:
         source = _add_tables(source, dataset)
-    return source
+    return set_unsafe_aside(source)
 
 
 def examine(
-    dataset: Dataset, *, full: bool, processes: int, progress: Progress | None = None
+    dataset: Dataset,
+    *,
+    full: bool,
+    processes: int,
+    progress: Progress | None = None,
+    source: Source | None = None,
 ) -> Examined:
     """Read a source and inspect every exam of it.
 
@@ -77,8 +84,9 @@ def examine(
     full : read every voxel, not only headers.
     processes : worker processes.
     progress : shows how far the inspection is.
+    source : what `read_source` found, where it has been read.
     """
-    source = read_source(dataset)
+    source = source or read_source(dataset)
     stream = inspect_source(source, dataset, full=full, processes=processes)
     inspections = list(progress(stream, len(source.exams)) if progress else stream)
     if dataset.source == "cspineseg":
@@ -109,9 +117,11 @@ def ingest(
 
     Raises
     ------
-    IngestError : the source cannot be read, or no exam of it can be used.
+    IngestError : the source cannot be read, no exam of it can be used, or an id cannot name a file.
     """
-    examined = examine(dataset, full=True, processes=processes, progress=progress)
+    source = read_source(dataset)
+    refuse(*(fault for fault in source.faults if fault.kind == FaultKind.IDS))
+    examined = examine(dataset, full=True, processes=processes, progress=progress, source=source)
     return assemble(examined.source, examined.inspections, dataset, root)
 
 
@@ -139,7 +149,8 @@ def write_mapped_labels(
         stored = root / row.label
         values = dataset.structures.values()
         volume = read_mapped_label(stored, values, dataset.reading.label_map)
-        target = folder / f"{row.exam_id}.nii.gz"
+        name = check_name(str(row.exam_id), "exam")
+        target = folder / f"{name}.nii.gz"
         write_label(target, volume.array, volume.affine)
         shown = target.relative_to(root) if target.is_relative_to(root) else target
         labels.append(shown.as_posix())

@@ -10,8 +10,9 @@ import pandas as pd
 
 from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
+from tworulers.ingest.ids import find_id_faults
 from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
-from tworulers.ingest.text_table import read_text_table
+from tworulers.ingest.text_table import FIRST_ROW, read_text_table
 from tworulers.schema import MACRO, METRICS, Metric, Provenance
 from tworulers.schema_sources import ScoreTable
 from tworulers.tables import Scores, check_table, list_rows
@@ -111,6 +112,7 @@ def _with_key(table: pd.DataFrame, columns: dict[str, str], file: str) -> pd.Dat
     if "exam_id" not in table:
         mend = "map it: columns.exam_id=<name>"
         refuse(_fault(file, "a column exam_id", f"{list(table)}", mend))
+    refuse(*(fault for fault, _ in find_id_faults(table[["exam_id"]], file, FIRST_ROW)))
     return table
 
 

@@ -7,6 +7,9 @@ import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 
+FIRST_ROW = 2
+"""The number of the first row below the header, as spreadsheets count."""
+
 _DELIMITERS = (",", ";", "\t", "|")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods")
 
@@ -42,7 +45,7 @@ def read_text_table(path: Path) -> pd.DataFrame:
     if len(rows) < 2:
         refuse(_fault(path, "a header and rows", f"{len(rows)} rows", "is this the right file?"))
     header = [name.strip() for name in rows[0]]
-    uneven = [str(place) for place, row in enumerate(rows[1:], 2) if len(row) > len(header)]
+    uneven = [str(place) for place, row in enumerate(rows[1:], FIRST_ROW) if len(row) > len(header)]
     if uneven:
         found = f"more in row {', '.join(uneven[:5])}"
         refuse(_fault(path, f"{len(header)} cells a row", found, "quote cells with the delimiter"))

@@ -8,14 +8,17 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
+
+from tworulers.file_names import escape_controls
 
 Item = TypeVar("Item")
 PLAIN_INTERVAL_S = 10.0
 
 
 def say(text: str) -> None:
-    """Print one line."""
-    print(text, flush=True)
+    """Print one line, control characters written out."""
+    print(escape_controls(text), flush=True)
 
 
 def track(items: Iterable[Item], total: int, description: str) -> Iterator[Item]:
@@ -46,10 +49,15 @@ def track(items: Iterable[Item], total: int, description: str) -> Iterator[Item]
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a short table."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=_as_text(title), title_justify="left")
     for column in columns:
-        table.add_column(column)
+        table.add_column(_as_text(column))
     for row in rows:
-        table.add_row(*[str(cell) for cell in row])
+        table.add_row(*map(_as_text, row))
     width = None if sys.stdout.isatty() else 120
     Console(width=width).print(table)
+
+
+def _as_text(cell: object) -> Text:
+    """Take a cell as it is: brackets are no markup, control characters are written out."""
+    return Text(escape_controls(str(cell)))

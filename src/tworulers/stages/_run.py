@@ -14,6 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from tworulers.file_names import escape_controls
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
@@ -63,7 +64,7 @@ def say_error(error: Exception) -> None:
         text = f"{error.full_key} is not set; give it on the command line as {error.full_key}=..."
     else:
         text = str(error).split("\n    full_key:")[0]
-    print(f"error: {text}", file=sys.stderr, flush=True)
+    print(f"error: {escape_controls(text)}", file=sys.stderr, flush=True)
 
 
 def load_settings(config: DictConfig) -> Settings:
