@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tworulers.metrics.asked import list_unknown
 from tworulers.schema import MACRO, METRICS, Audit, Metric, Provenance
 from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import (
@@ -114,7 +115,8 @@ def audit_scores(
     Raises
     ------
     AuditError : listing everything that makes the tables unfit: several regimes or rulers, no
-        provenance, repeated rows, unknown metrics, scored exams without groups or patient.
+        provenance, repeated rows, metrics that nothing knows, scored exams without groups or
+        patient.
     """
     metrics = {**METRICS, **(measures or {})}
     _check_inputs(scores, groups, patients, settings, attributes, metrics)
@@ -208,6 +210,7 @@ def _check_inputs(
         faults.append(
             f"resampling_unit is {attributes.resampling_unit!r}, expected 'exam' or 'patient'"
         )
+    faults += list_unknown(settings, metrics)
     scored = sorted(set(scores["metric"]))
     if not set(settings.metrics) & set(scored):
         wanted = ", ".join(settings.metrics)

@@ -65,6 +65,7 @@ METRICS: dict[str, Metric] = {
         Metric("ndsc", "nDSC", True),
         Metric("hd95", "HD95", False, "mm"),
         Metric("hd95_voxel", "HD95 (border voxels)", False, "mm"),
+        Metric("hd95_pooled", "HD95 (both directions pooled)", False, "mm"),
         Metric("surface_dice", "Surface Dice", True),
         Metric("mean_surface_distance", "Mean surface distance", False, "mm"),
     )

@@ -15,6 +15,7 @@ from tworulers.io.audits import write_audit
 from tworulers.io.console import say, show_table
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
+from tworulers.metrics.asked import list_asked, require_metrics, require_structures
 from tworulers.report.gallery import ShownAudit, audit_figures
 from tworulers.schema import MACRO, METRICS, Metric, Ruler, Settings
 from tworulers.schema_sources import Attributes
@@ -79,6 +80,7 @@ def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Pa
         with folder_written_beside(result) as folder:
             write_json({"n_exams": 0, "not_audited_because": reason}, folder / "summary.json")
         return result, record
+    require_structures(settings.audit.structures, list(dict.fromkeys(judged.scores["structure"])))
     groups, left_out = form_groups(judged.cohort, settings.attributes)
     exams = judged.cohort.set_index("exam_id")
     numbers = [name for name in settings.audit.linear_terms if name in exams]
@@ -162,11 +164,12 @@ def gather(settings: Settings, layout: Layout) -> Judged:
         folder = layout.scores(settings.regime.name, ruler.name)
         scores = read_table(folder / "scores.parquet", "score", Scores)
         # Counts and volumes stand beside the scores of an exam; they are not judged.
-        metrics = [*settings.audit.metrics, *settings.audit.extra_metrics]
-        scores = scores[scores["metric"].isin(metrics)]
+        held = [name for name in METRICS if (scores["metric"] == name).any()]
+        require_metrics(settings.audit, METRICS, held if len(scores) else None)
+        scores = scores[scores["metric"].isin(list_asked(settings.audit))]
         cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
         return Judged(
-            scores=scores[scores["metric"].isin(METRICS)],
+            scores=scores,
             cohort=cohort[cohort["exam_id"].isin(scores["exam_id"])],
             measures={},
             regime=settings.regime.name,
@@ -179,6 +182,9 @@ def gather(settings: Settings, layout: Layout) -> Judged:
     spec = settings.scores
     name = spec.provenance or "unnamed"
     records = read_score_table(spec, name)
+    scored = set(records.scores["metric"])
+    absent = [metric for metric in list_asked(settings.audit) if metric not in scored]
+    note = f"the table holds no {', '.join(absent)}: asked for, not audited"
     title = f"the labels of {Path(settings.scores.file).name}"
     result = layout.root / settings.paths.outputs / "tables" / Path(settings.scores.file).stem
     return Judged(
@@ -190,7 +196,7 @@ def gather(settings: Settings, layout: Layout) -> Judged:
         result=result / settings.attributes.name / name,
         structures=[],
         dataset=Path(settings.scores.file).stem,
-        notes=records.notes,
+        notes=(*records.notes, *([note] if absent else [])),
     )
 
 

@@ -17,6 +17,7 @@ from tworulers.io.audits import read_audit
 from tworulers.io.console import say
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
+from tworulers.metrics.asked import require_metrics
 from tworulers.rulers import Audited, compare_rulers, overall_status, tabulate_closeness
 from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
@@ -84,6 +85,7 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score a folder of predictions by every reference, audit each, and compare them."""
     given = settings.predictions
     require_given(given)
+    require_metrics(settings.audit, METRICS)
     structures = dict(given.structures or settings.dataset.structures)
     stands_for = expand_label_map(given.label_map, structures)
     judges = pair_references(given, structures)

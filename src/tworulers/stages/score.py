@@ -25,6 +25,7 @@ from tworulers.io.records import (
     write_table,
 )
 from tworulers.metrics.agreement import shared_error
+from tworulers.metrics.asked import require_metrics
 from tworulers.metrics.case import add_ndsc, reference_averages, score_case
 from tworulers.schema import MACRO, METRICS, Audit, Distortion, Provenance, Ruler, Settings, Split
 from tworulers.stages._pool import open_pool
@@ -57,6 +58,7 @@ class ScoreTask:
 
 def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score the test exams that the ruler can judge; a ruler the dataset does not have scores nothing and says so."""
+    require_metrics(settings.audit, METRICS)
     regime, ruler = settings.regime.name, settings.ruler
     result = layout.scores(regime, ruler.name)
     identical = ruler.regime == regime
@@ -293,7 +295,7 @@ def summarise_macro(scores: pd.DataFrame) -> pd.DataFrame:
 
     Mean and SD are over finite values, counted; the median ranks an infinite distance as the worst.
     """
-    shown = scores[scores["metric"].isin(["dice", "hd95", "ndsc", "hd95_voxel", "surface_dice"])]
+    shown = scores[scores["metric"].isin(METRICS)]
     finite = shown["value"].where(np.isfinite(shown["value"]))
     grouped = finite.groupby([shown["metric"], shown["structure"]], sort=False)
     summary = grouped.agg(["mean", "median", "std", "size", "count"]).rename(columns={"std": "sd"})

@@ -77,7 +77,8 @@ def test_two_runs_with_one_seed_write_the_same(settings: Settings, tmp_path: Pat
 
 
 def pipeline_scores(settings: Settings, folder: Path, table: pd.DataFrame) -> Layout:
-    """Write the cohort and scores that the stages before would have written."""
+    """Write the cohort and scores that the stages before would have written, and ask for no others."""
+    settings.audit = replace(settings.audit, metrics=["dice"])
     layout = layout_of(settings, folder)
     cohort = table.assign(
         image="i.nii.gz",
@@ -135,3 +136,48 @@ def test_a_ruler_without_exams_audits_nothing(
     folder, _ = audit(settings, layout)
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["not_audited_because"] == "ruler gold scored no exam"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (["dic"], "no metric is called 'dic' (did you mean 'dice'?); known: dice, ndsc, hd95"),
+        (["dice", "hd95"], "'hd95' is asked for and not scored; the scores hold dice"),
+    ],
+)
+def test_a_metric_that_is_misspelt_or_not_scored_leaves_the_old_audit(
+    settings: Settings, tmp_path: Path, e2_table: pd.DataFrame, metrics: list[str], said: str
+) -> None:
+    settings.scores.file = None
+    layout = pipeline_scores(settings, tmp_path, e2_table)
+    folder, _ = audit(settings, layout)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    settings.audit = replace(settings.audit, metrics=metrics)
+    with pytest.raises(ValueError, match=r"metrics that cannot be audited") as error:
+        audit(settings, layout)
+    assert said in str(error.value)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_other_misspelt_names_are_faults_too(settings: Settings, tmp_path: Path) -> None:
+    """A threshold that nothing is held against, and a structure that was not scored."""
+    layout, asked = layout_of(settings, tmp_path), settings.audit
+    settings.audit = replace(asked, thresholds={"dise": 0.8}, extra_metrics=["hd59"])
+    with pytest.raises(ValueError, match="audit.thresholds: no metric is called 'dise'") as error:
+        audit(settings, layout)
+    assert "audit.extra_metrics: no metric is called 'hd59' (did you mean 'hd95'?)" in str(
+        error.value
+    )
+    settings.audit = replace(asked, structures=["dics"])
+    with pytest.raises(ValueError, match=r"of 'dics' \(did you mean 'disc'\?\); scored: vb, disc"):
+        audit(settings, layout)
+
+
+def test_metrics_that_a_ready_table_does_not_hold_are_told(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.scores.columns = {
+        name: column for name, column in COLUMNS.items() if "hd95" not in name
+    }
+    audit(settings, layout_of(settings, tmp_path))
+    assert "the table holds no hd95: asked for, not audited" in capsys.readouterr().out

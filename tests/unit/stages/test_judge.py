@@ -186,3 +186,11 @@ def test_what_is_not_given_is_named(tmp_path: Path) -> None:
     settings = Settings(predictions=Predictions(name="a b"), paths=Paths("repro"))
     with pytest.raises(ValueError, match=r"folder.*references.*plain word"):
         judge(settings, Layout(tmp_path, tmp_path, tmp_path))
+
+
+def test_a_misspelt_metric_is_refused_before_anything_is_scored(data: Path, tmp_path: Path) -> None:
+    settings = settings_of(data)
+    settings.audit = replace(settings.audit, metrics=["dcie"])
+    with pytest.raises(ValueError, match=r"no metric is called 'dcie' \(did you mean 'dice'\?\)"):
+        run(settings, tmp_path)
+    assert not (tmp_path / "artifacts").exists()
