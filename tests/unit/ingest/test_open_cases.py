@@ -304,12 +304,6 @@ def test_case(name: str, shared: Path, tmp_path: Path) -> None:
     adapter(folder, expected, tmp_path) if wants_folder else adapter(folder, expected)
 
 
-def test_every_open_case_of_the_kind_is_tried(shared: Path) -> None:
-    cases = [path.parent for path in (shared / "cases").glob("*/case.json")]
-    kinds = {case.name: json.loads((case / "case.json").read_text())["kind"] for case in cases}
-    assert {name for name, kind in kinds.items() if kind == "ingest"} == set(ADAPTERS)
-
-
 @pytest.mark.parametrize(
     ("data", "words"),
     [
