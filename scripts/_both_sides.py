@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from tworulers.io.images import read_image, read_label
 from tworulers.recipe.fingerprint import fingerprint_to_json, measure_case, pool_fingerprints
 from tworulers.recipe.folds import Fold, folds_to_json
 from tworulers.recipe.override import override_plans
@@ -24,6 +23,7 @@ from tworulers.recipe.plan_json import facts_to_json, plans_to_json
 from tworulers.recipe.planner import plan_dataset
 from tworulers.recipe.task import FoldTask
 from tworulers.schema import PlanOverrides, Recipe, Trainer
+from tworulers.stages._exams import read_channels, read_reference
 
 HERE = Path(__file__).resolve().parent
 CONFIGURATION = "3d_fullres"
@@ -105,10 +105,8 @@ def find_exams(data: Path, first: int | None) -> tuple[tuple[Exam, ...], Dataset
 
 def read_exam(exam: Exam) -> tuple[np.ndarray, tuple[float, ...], np.ndarray]:
     """Image (1, z, y, x), spacing and label of an exam, in the axis order of the peer's reader."""
-    image = read_image(exam.image)
-    array = np.ascontiguousarray(image.array.T)[None]
-    label = np.ascontiguousarray(read_label(exam.label).array.T)
-    return array, image.spacing[::-1], label
+    image, spacing = read_channels(exam.image, 1)
+    return image, spacing, read_reference(exam.label)
 
 
 def load_recipe(name: str) -> Recipe:

@@ -9,7 +9,6 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
 from _both_sides import CONFIGURATION, end_with_parent, find_exams, load_recipe, load_trainer
 
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
@@ -47,10 +46,12 @@ def export(arguments: argparse.Namespace) -> None:
 
 
 def predict(arguments: argparse.Namespace) -> None:
-    from tworulers.io.images import read_image, write_label
+    from tworulers.io.images import read_header, write_label
+    from tworulers.recipe.axes import reverse_axes
     from tworulers.recipe.interop import load_trained_model
     from tworulers.recipe.predict import ExamPredictor, PreparedImage
     from tworulers.recipe.preprocess import preprocess_image
+    from tworulers.stages._exams import read_channels
 
     model = load_trained_model(arguments.model)
     networks = {model.configuration: list(model.networks.values())}
@@ -61,15 +62,14 @@ def predict(arguments: argparse.Namespace) -> None:
     volumes = {path.name.removesuffix("_0000.nii.gz"): path for path in paths}
 
     def prepare(exam_id: str) -> PreparedImage:
-        image = read_image(volumes[exam_id])
-        array = np.ascontiguousarray(image.array.T)[None]
-        prepared = preprocess_image(array, image.spacing[::-1], model.plans, model.configuration)
+        image, spacing = read_channels(volumes[exam_id], 1)
+        prepared = preprocess_image(image, spacing, model.plans, model.configuration)
         return PreparedImage(exam_id, {model.configuration: prepared})
 
     predictions = predictor.predict_exams(map(prepare, volumes))
     for (exam_id, path), fused in zip(volumes.items(), predictions, strict=True):
-        affine = read_image(path).affine
-        write_label(arguments.output / f"{exam_id}.nii.gz", fused.label_map.T, affine)
+        affine = read_header(path).affine
+        write_label(arguments.output / f"{exam_id}.nii.gz", reverse_axes(fused.label_map), affine)
 
 
 def main() -> None:

@@ -146,7 +146,9 @@ class Configuration:
 class PlanOverrides:
     """Plan fields that a small recipe replaces; what is null stays as planned.
 
-    `space_to_depth` folds that factor of every axis finer than twice the finest spacing into channels (1 is off).
+    `spacing` is in mm along the axes of the files (x, y, z); `patch_size` is in voxels by configuration, in the order
+    that the plan stage prints, slice axis first. `space_to_depth` folds that factor of every axis finer than twice the
+    finest spacing into channels (1 is off).
     """
 
     batch_size: dict[str, int] = field(default_factory=dict)

@@ -37,7 +37,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class FusedExam:
-    """Label map of an exam, axes as stored, its (class, *axes) probabilities, its confidence."""
+    """Label map of an exam, axes as read, its (class, *axes) probabilities, its confidence."""
 
     label_map: LabelMap
     probabilities: Probabilities

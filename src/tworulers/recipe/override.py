@@ -125,7 +125,7 @@ def _override_architecture(
 def override_plans(plans: Plans, settings: PlanOverrides) -> Plans:
     """Apply a recipe's overrides to every configuration of the plans.
 
-    `settings.spacing` (mm) is in the axis order of the stored images; 2d takes what is left
+    `settings.spacing` (mm) is along the axes of the files (x, y, z); 2d takes what is left
     without the slice axis. `settings.space_to_depth` folds the axes whose spacing is less than
     twice the finest.
 
@@ -145,7 +145,8 @@ def override_plans(plans: Plans, settings: PlanOverrides) -> Plans:
     for name, plan in plans.configurations.items():
         spacing = None
         if settings.spacing is not None:
-            ordered = [settings.spacing[axis] for axis in plans.transpose_forward]
+            read = settings.spacing[::-1]
+            ordered = [read[axis] for axis in plans.transpose_forward]
             spacing = ordered[-plan.dimension :]
         grid = spacing or plan.spacing
         fold = [settings.space_to_depth if s / min(grid) < 2 else 1 for s in grid]

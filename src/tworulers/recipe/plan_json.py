@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tworulers.recipe.axes import READERS
 from tworulers.recipe.plan import (
     Architecture,
     Axes,
@@ -59,6 +60,11 @@ def plans_from_json(data: Mapping[str, Any]) -> Plans:
         are not built here.
     """
     _require(data, ("configurations", "transpose_forward", "transpose_backward"), "The plans")
+    reader = str(data.get("image_reader_writer", READERS[0]))
+    if reader not in READERS:
+        raise ValueError(
+            f"The plans' image_reader_writer is {reader!r}: only {' and '.join(READERS)} are read here."
+        )
     written = data["configurations"]
     forward, backward = _ints(data["transpose_forward"]), _ints(data["transpose_backward"])
     return Plans(
@@ -79,7 +85,7 @@ def plans_from_json(data: Mapping[str, Any]) -> Plans:
         foreground_intensity_properties_per_channel=data.get(
             "foreground_intensity_properties_per_channel", {}
         ),
-        image_reader_writer=str(data.get("image_reader_writer", "SimpleITKIO")),
+        image_reader_writer=reader,
         label_manager=str(data.get("label_manager", "LabelManager")),
     )
 

@@ -82,7 +82,7 @@ def plan_dataset(
     Parameters
     ----------
     fingerprint
-        Spacings (mm) and cropped shapes (voxels) of all exams, axes as stored.
+        Spacings (mm) and cropped shapes (voxels) of all exams, axes as read.
     facts
         Channel names, labels and number of exams.
     preset
@@ -90,7 +90,7 @@ def plan_dataset(
     memory_gb
         GPU memory to plan for instead of the preset's own.
     spacing
-        Target spacing (mm), axes as stored, instead of the rule; it decides the axis order too.
+        Target spacing (mm), axes as read, instead of the rule; it decides the axis order too.
     coverage_cap
         Largest share of the data set's voxels that one batch may hold (the presets: all of it;
         0.05 keeps batches of small data sets trainable).

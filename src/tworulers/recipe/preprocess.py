@@ -83,9 +83,9 @@ def preprocess_image(
     Parameters
     ----------
     image
-        (C, a0, a1, a2), intensities as read, axes as stored.
+        (C, a0, a1, a2), intensities as read, axes as read.
     spacing
-        Voxel edges in mm, axes as stored.
+        Voxel edges in mm, axes as read.
     plans, configuration
         The plan and the name of one of its configurations.
 
@@ -139,7 +139,7 @@ def preprocess_label(label: Array, geometry: Geometry, structures: Sequence[int]
     Parameters
     ----------
     label
-        (a0, a1, a2) integers, axes as stored, 0 background.
+        (a0, a1, a2) integers, axes as read, 0 background.
     geometry
         What `preprocess_image` returned for the exam.
     structures
@@ -235,7 +235,7 @@ def restore_logits(logits: Array, geometry: Geometry) -> Array:
 
 
 def restore_label(logits: Array, geometry: Geometry) -> npt.NDArray[np.uint8]:
-    """The label map of an exam, axes as stored, from logits (K, z, y, x) on the array's grid."""
+    """The label map of an exam, axes as read, from logits (K, z, y, x) on the array's grid."""
     cropped = restore_logits(logits, geometry)
     label = np.zeros(geometry.full_shape, dtype=np.uint8)
     label[geometry.slices] = cropped.argmax(axis=0)
@@ -243,7 +243,7 @@ def restore_label(logits: Array, geometry: Geometry) -> npt.NDArray[np.uint8]:
 
 
 def restore_probabilities(logits: Array, geometry: Geometry) -> FloatArray:
-    """Softmax probabilities (K, a0, a1, a2), axes as stored, background outside the box."""
+    """Softmax probabilities (K, a0, a1, a2), axes as read, background outside the box."""
     cropped = softmax(restore_logits(logits, geometry).astype(np.float32), axis=0)
     full = np.zeros((len(cropped), *geometry.full_shape), dtype=np.float32)
     full[0] = 1

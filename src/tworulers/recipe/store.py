@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tworulers.recipe.axes import ORDER
 from tworulers.recipe.preprocess import FloatArray, Geometry, PreparedLabel
 
 Array = npt.NDArray[Any]
@@ -74,6 +75,7 @@ def store_image(
     _save_many(
         folder / f"{exam_id}.npz",
         {
+            "axes": np.asarray(ORDER),
             "spacing": np.asarray(geometry.spacing),
             "target": np.asarray(geometry.target),
             "full_shape": np.asarray(geometry.full_shape),
@@ -95,11 +97,24 @@ def open_image(folder: Path, exam_id: str) -> Array:
 
 
 def load_geometry(folder: Path, exam_id: str) -> Geometry:
-    """Read how an exam's image was cut and resampled."""
+    """Read how an exam's image was cut and resampled.
+
+    Raises
+    ------
+    FileNotFoundError
+        The exam is not prepared.
+    ValueError
+        It was prepared in another axis order.
+    """
     path = folder / f"{exam_id}.npz"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: the exam is not preprocessed.")
     with np.load(path) as stored:
+        if "axes" not in stored or str(stored["axes"]) != ORDER:
+            raise ValueError(
+                f"{path} was prepared by an earlier version, along the file's axes and not as "
+                f"{', '.join(ORDER)}: plan, preprocess and train again."
+            )
         box = tuple((int(low), int(high)) for low, high in stored["box"])
         cropped = tuple(high - low for low, high in box)
         packed, inside = stored["inside"], None

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from tworulers.io.console import track
-from tworulers.io.images import read_label
 from tworulers.io.paths import Layout
 from tworulers.io.records import made_by, read_table, require
 from tworulers.recipe.clean import (
@@ -26,7 +25,7 @@ from tworulers.recipe.fuse import average, take_largest
 from tworulers.recipe.store import load_probabilities
 from tworulers.recipe.task import CROSS_VALIDATION, PROBABILITIES
 from tworulers.schema import Settings
-from tworulers.stages._exams import find_label
+from tworulers.stages._exams import find_label, read_reference
 from tworulers.tables import Cohort
 
 LabelMap = npt.NDArray[np.uint8]
@@ -45,7 +44,7 @@ class ValidationExams:
             probabilities = average(
                 load_probabilities(folder, exam_id) for folder in self.folders[exam_id]
             )
-            yield take_largest(probabilities), np.asarray(read_label(reference).array, np.uint8)
+            yield take_largest(probabilities), read_reference(reference)
 
 
 def validation_dice(settings: Settings, layout: Layout, configuration: str) -> pd.DataFrame:

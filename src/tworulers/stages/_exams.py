@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tworulers.io.images import ImageError, read_image
+from tworulers.io.images import ImageError, read_image, read_label
 from tworulers.io.paths import Layout
 from tworulers.io.records import read_json, write_json
+from tworulers.recipe.axes import ORDER, reverse_axes
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
 
@@ -43,9 +44,10 @@ def find_label(layout: Layout, exam_id: str, cell: object) -> Path:
 def read_channels(
     path: Path, channels: int
 ) -> tuple[npt.NDArray[np.float32], tuple[float, float, float]]:
-    """Read an exam's channels as (C, a0, a1, a2), with its voxel size in mm.
+    """Read an exam's channels as (C, z, y, x), with its voxel size in mm in that order.
 
-    Further channels lie beside the first as `_0001`, `_0002` and so on.
+    The file's axes are turned round, as the plan's reader does. Further channels lie beside the
+    first as `_0001`, `_0002` and so on.
     """
     first = read_image(path)
     volumes = [np.asarray(first.array, dtype=np.float32)]
@@ -62,11 +64,17 @@ def read_channels(
                 "channels of an exam must be on one grid"
             )
         volumes.append(np.asarray(other.array, dtype=np.float32))
-    return np.stack(volumes), first.spacing
+    x, y, z = first.spacing
+    return reverse_axes(np.stack(volumes)), (z, y, x)
+
+
+def read_reference(path: Path, labels: Iterable[int] | None = None) -> npt.NDArray[np.uint8]:
+    """Read a label map as (z, y, x), on the axes of `read_channels`; `labels` as in `read_label`."""
+    return reverse_axes(read_label(path, labels).array)
 
 
 RECIPE = "recipe.json"
-"""Which recipe the plans are of."""
+"""Which recipe the plans are of, and the axis order of their arrays."""
 
 
 def load_plans(layout: Layout, recipe: str) -> tuple[Plans, DatasetFacts]:
@@ -74,9 +82,16 @@ def load_plans(layout: Layout, recipe: str) -> tuple[Plans, DatasetFacts]:
 
     Raises
     ------
-    ValueError : the plans are another recipe's.
+    ValueError : the plans are another recipe's, or for arrays in another axis order.
     """
-    planned = read_json(layout.plan / RECIPE, "plan")["recipe"]
+    made_for = read_json(layout.plan / RECIPE, "plan")
+    planned = made_for["recipe"]
+    if made_for.get("axes") != ORDER:
+        raise ValueError(
+            f"{layout.relative(layout.plan)} was planned by an earlier version, which read images along the file's "
+            f"axes and not as {', '.join(ORDER)}; plan, preprocess and train again: "
+            f"python -m tworulers.stages.plan recipe={recipe}"
+        )
     if planned != recipe:
         raise ValueError(
             f"{layout.relative(layout.plan)} was planned with recipe={planned}, asked for recipe={recipe}; "

@@ -14,6 +14,7 @@ from tworulers.io.console import track
 from tworulers.io.images import read_header, write_label
 from tworulers.io.paths import Layout
 from tworulers.io.records import made_by, require, write_json, write_table
+from tworulers.recipe.axes import reverse_axes
 from tworulers.recipe.clean import CleanUp
 from tworulers.recipe.task import FINAL
 from tworulers.schema import Recipe, Settings, Trainer
@@ -127,7 +128,7 @@ def _predict_chunk(ensemble: Ensemble, folder: Path, chunk: list[tuple[str, Path
         for exam, _ in chunk
     )
     for (exam, image), fused in zip(chunk, predictor.predict_exams(prepared), strict=True):
-        label = ensemble.cleanup.apply(fused.label_map)
+        label = reverse_axes(ensemble.cleanup.apply(fused.label_map))
         write_label(folder / "labels" / f"{exam}.nii.gz", label, read_header(image).affine)
         write_json(asdict(fused.confidence), folder / "confidence" / f"{exam}.json")
     return len(chunk)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from tworulers.io.console import show_table, track
-from tworulers.io.images import ImageError, read_label
+from tworulers.io.images import ImageError
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json
+from tworulers.recipe.axes import ORDER
 from tworulers.recipe.fingerprint import (
     CaseFingerprint,
     fingerprint_to_json,
@@ -21,7 +22,14 @@ from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_to_json, plans_to_json
 from tworulers.recipe.planner import plan_dataset
 from tworulers.schema import Settings
-from tworulers.stages._exams import RECIPE, development_exams, locate, locate_images, read_channels
+from tworulers.stages._exams import (
+    RECIPE,
+    development_exams,
+    locate,
+    locate_images,
+    read_channels,
+    read_reference,
+)
 from tworulers.stages._pool import open_pool
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort, Splits
@@ -67,7 +75,7 @@ def plan(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     with folder_written_beside(layout.plan) as folder:
         write_json(fingerprint_to_json(fingerprint), folder / "fingerprint.json")
         write_json(plans_to_json(plans), folder / "plans.json")
-        write_json({"recipe": settings.recipe.name}, folder / RECIPE)
+        write_json({"recipe": settings.recipe.name, "axes": ORDER}, folder / RECIPE)
         write_json(facts_to_json(facts), folder / "dataset.json")
     show_table(f"Plans of {facts.name}", ("", *plans.configurations), describe_plans(plans))
     return layout.plan, RunRecord("plan", "plan", "What the networks look like, and why.")
@@ -78,7 +86,7 @@ def measure_exam(exam: ExamFiles, channels: int, exams: int) -> CaseFingerprint:
     image, spacing = read_channels(exam.image, channels)
     label = np.zeros(image.shape[1:], np.uint8)
     if exam.label is not None:
-        label = np.asarray(read_label(exam.label).array, np.uint8)
+        label = read_reference(exam.label)
     try:
         return measure_case(image, label, spacing, exams)
     except ValueError as error:

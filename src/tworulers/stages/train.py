@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.io.console import show_table, track
-from tworulers.io.images import ImageError, read_label
+from tworulers.io.images import ImageError
 from tworulers.io.paths import Layout
 from tworulers.io.records import made_by, read_table, require
 from tworulers.recipe.parallel import run_folds
@@ -20,6 +20,7 @@ from tworulers.stages._exams import (
     describe_files,
     find_label,
     load_plans,
+    read_reference,
     resumable_folder,
 )
 from tworulers.stages._fold_progress import FoldProgress
@@ -97,7 +98,7 @@ def prepare_labels(
 def prepare_label(item: tuple[str, Path], folder: Path, images: Path, structures: list[int]) -> int:
     """Prepare one exam's label and write it."""
     exam_id, path = item
-    label = read_label(path, structures).array
+    label = read_reference(path, structures)
     try:
         prepared = preprocess_label(label, load_geometry(images, exam_id), structures)
     except ValueError as error:

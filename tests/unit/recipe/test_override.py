@@ -80,10 +80,10 @@ def test_spacing_rescales_the_median_image_and_renames_the_data(spine: Plans) ->
     assert changed.data_identifier == "nnUNetPlans_3d_fullres_4x2.5x2.5"
 
 
-def test_spacing_of_a_recipe_follows_the_axes_of_the_images() -> None:
+def test_spacing_of_a_recipe_is_along_the_axes_of_the_files() -> None:
     facts = DatasetFacts("Spine", ("MRI",), {"background": 0, "body": 1}, 9)
     last = Fingerprint(((1.0, 1.0, 5.0),) * 3, ((90, 80, 12),) * 3, {}, 1.0)
-    plans = override_plans(plan_dataset(last, facts), PlanOverrides(spacing=[2.0, 1.5, 6.0]))
+    plans = override_plans(plan_dataset(last, facts), PlanOverrides(spacing=[6.0, 1.5, 2.0]))
     assert plans.configurations["3d_fullres"].spacing == (6.0, 2.0, 1.5)
     assert plans.configurations["2d"].spacing == (2.0, 1.5)
 

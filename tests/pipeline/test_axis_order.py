@@ -1,0 +1,156 @@
+"""The axis order of the networks, through the commands: files read as nnU-Net reads them, label maps written as files.
+
+Every exam differs in size, voxel and content along x, y and z, so that no two axes can be mistaken for each other.
+"""
+
+import gzip
+import json
+import runpy
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from tworulers.io.images import write_image, write_label
+from tworulers.io.records import write_json, write_table
+from tworulers.recipe.interop import TrainedModel, export_trained_model, load_trained_model
+from tworulers.recipe.plan_json import facts_from_json, plans_from_json
+from tworulers.recipe.predict import ExamPredictor, PreparedImage, load_network
+from tworulers.recipe.preprocess import preprocess_image
+from tworulers.schema import Recipe, Trainer
+
+ROOT = Path(__file__).parents[2]
+SHAPE, SPACING = (8, 24, 16), (3.0, 1.25, 1.5)
+AFFINE = np.array([[0, -1.25, 0, 9], [0, 0, 1.5, -4], [-3.0, 0, 0, 2], [0, 0, 0, 1.0]])
+EXAMS = ("one", "two", "three", "four")
+BASE = Path("artifacts/phantom")
+ASKED = (
+    "grid.regimes=[gold]", "grid.folds=[0]", "grid.configurations=[3d_fullres]", "tracking=off",
+    "recipe.plan.space_to_depth=1", "recipe.plan.stages=2", "recipe.epochs=2", "recipe.iterations=8",
+    "recipe.validation_iterations=1", "recipe.cleanup=none", "processes=1",
+)  # fmt: skip
+
+
+def draw_exam(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """An image and its label (x, y, z): a wedge that grows along y, with a bar in its last slices."""
+    rng = np.random.default_rng(seed)
+    x, y, z = np.indices(SHAPE)
+    label = ((z < y / 2) & (x > 1)).astype(np.uint8)
+    label[6:, 4:20, 12:] = 2
+    return (100 + 60.0 * label + rng.normal(0, 8, SHAPE)).astype(np.float32), label
+
+
+def command(stage: str, *overrides: str) -> None:
+    """Run a stage as `python -m` does, in this process."""
+    sys.argv = [stage, *ASKED, *overrides]
+    runpy.run_module(f"tworulers.stages.{stage}", run_name="__main__", alter_sys=True)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four exams taken through plan, preprocess, train and predict."""
+    project = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "conf", project / "conf")
+    shutil.copy(ROOT / "dvc.yaml", project)
+    for seed, exam in enumerate(EXAMS):
+        image, label = draw_exam(seed)
+        write_image(project / f"{exam}.nii.gz", image, AFFINE)
+        write_label(project / f"{exam}_label.nii.gz", label, AFFINE)
+    cohort = pd.DataFrame({"exam_id": EXAMS, "patient_id": EXAMS})
+    cohort["image"] = cohort["exam_id"] + ".nii.gz"
+    cohort["label"] = cohort["exam_id"] + "_label.nii.gz"
+    unknown = ("sex", "age", "race", "ethnicity", "manufacturer", "field_strength_t")
+    cohort = cohort.assign(provenance="gold", age_over_89=False, **dict.fromkeys(unknown))
+    cohort = cohort.assign(spacing="3x1.25x1.5", shape="8x24x16")
+    splits = cohort[["exam_id", "patient_id", "provenance"]].assign(regime="gold", stratum="all")
+    splits["split"] = ["train", "train", "val", "test"]
+    splits["fold"] = pd.array([1, 1, 0, None], dtype="Int64")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        patch.setattr(sys, "argv", [])
+        write_table(cohort, BASE / "cohort" / "cohort.parquet")
+        write_table(splits, BASE / "split" / "splits.parquet")
+        command("plan")
+        command("preprocess")
+        command("train", "regime=gold")
+        choice = {"members": ["3d_fullres"], "cleanup": [], "cleanup_reason": "none"}
+        write_json(choice, BASE / "selection" / "gold" / "choice.json")
+        command("predict", "regime=gold")
+    return project
+
+
+def read_as_peer(path: Path) -> np.ndarray:
+    """The voxels as they lie in the file, x fastest: what SimpleITK shows as (z, y, x)."""
+    image = nib.load(path)
+    content = gzip.decompress(path.read_bytes())[int(image.dataobj.offset) :]
+    return np.frombuffer(content, image.get_data_dtype()).reshape(SHAPE[::-1])
+
+
+def test_the_plan_is_of_the_order_that_its_reader_gives(project: Path) -> None:
+    plans = json.loads((project / BASE / "plan" / "plans.json").read_text())
+    fingerprint = json.loads((project / BASE / "plan" / "fingerprint.json").read_text())
+    assert plans["image_reader_writer"] == "SimpleITKIO"
+    assert fingerprint["spacings"] == [list(SPACING[::-1])] * 3
+    assert fingerprint["shapes_after_crop"] == [list(SHAPE[::-1])] * 3
+    assert plans["transpose_forward"] == [2, 0, 1]
+    full = plans["configurations"]["3d_fullres"]
+    assert (full["spacing"], full["patch_size"]) == ([3.0, 1.5, 1.25], [8, 16, 24])
+
+
+def test_prepared_images_are_the_files_voxels_in_the_plans_order(project: Path) -> None:
+    stored = np.load(next((project / BASE).glob("**/3d_fullres/four.npy")))
+    image = read_as_peer(project / "four.nii.gz").transpose(2, 0, 1)
+    standard = (image - image.mean()) / image.std()
+    np.testing.assert_allclose(stored[0], standard, atol=2e-3)
+
+
+def test_an_exported_model_predicts_the_same_label_map_from_the_peers_arrays(project: Path) -> None:
+    written = nib.load(next((project / BASE / "predictions" / "gold").glob("**/four.nii.gz")))
+    assert written.shape == SHAPE
+    np.testing.assert_allclose(written.affine, AFFINE, atol=1e-5)
+    plan = project / BASE / "plan"
+    plans = plans_from_json(json.loads((plan / "plans.json").read_text()))
+    facts = facts_from_json(json.loads((plan / "dataset.json").read_text()))
+    weights = next((project / BASE).glob("models/gold/3d_fullres/fold_0/final.pt"))
+    network = load_network(weights, plans.configuration("3d_fullres"), facts)
+    recipe = yaml.safe_load((project / "conf" / "recipe" / "tiny.yaml").read_text())
+    assert not recipe["mirror"]
+    model = TrainedModel(plans, facts, "3d_fullres", (), {"0": network})
+    exported = load_trained_model(export_trained_model(model, project / "exported"))
+    prepared = preprocess_image(
+        read_as_peer(project / "four.nii.gz")[None], SPACING[::-1], exported.plans, "3d_fullres"
+    )
+    predictor = ExamPredictor(
+        exported.plans,
+        exported.facts,
+        {"3d_fullres": list(exported.networks.values())},
+        replace(Recipe(), mirror=False),
+        Trainer(),
+    )
+    fused = predictor.predict_exam(PreparedImage("four", {"3d_fullres": prepared}))
+    label = read_as_peer(Path(written.get_filename()))
+    assert label.any()
+    assert (fused.label_map != label).mean() < 0.002, "but for the rounding of float16 arrays"
+
+
+def test_results_of_another_axis_order_are_refused(
+    project: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = tmp_path / "project"
+    shutil.copytree(project, copy)
+    made_for = copy / BASE / "plan" / "recipe.json"
+    made_for.write_text(json.dumps({"recipe": "tiny"}))
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr(sys, "argv", [])
+    with pytest.raises(SystemExit):
+        command("preprocess")
+    assert "planned by an earlier version" in capsys.readouterr().err
