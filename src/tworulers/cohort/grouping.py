@@ -13,6 +13,7 @@ from tworulers.cohort.naming import (
     name_groups,
     name_parts,
 )
+from tworulers.cohort.numbers import read_numbers
 from tworulers.cohort.spelling import fold_spelling, is_blank
 from tworulers.schema_sources import Grouping
 
@@ -126,7 +127,7 @@ def _cut_numbers(
 ) -> tuple[pd.Series, pd.Series]:
     """Cut numbers at edges or at quantiles of the given exams, a value on a cut going up."""
     blank = is_blank(values)
-    numbers = pd.to_numeric(values.mask(blank), errors="coerce").astype(float)
+    numbers = read_numbers(values.mask(blank))
     reasons = pd.Series("not a number", index=values.index).mask(blank, _MISSING)
     if grouping.column == "age" and "age_over_89" in by_exam.columns:
         reasons = reasons.mask(numbers.isna() & by_exam["age_over_89"].astype(bool), _OVER_89)

@@ -1,6 +1,7 @@
 """Which spellings of a column mean the same value, and which values mean that none was reported."""
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,24 @@ def is_blank(values: pd.Series) -> pd.Series:
 def is_unreported(values: pd.Series) -> pd.Series:
     """Tell which cells are blank or hold a declared code for *not reported*."""
     return is_blank(values) | values.map(fold_spelling).isin(NOT_REPORTED)
+
+
+def find_levels(values: pd.Series, wanted: Iterable[object]) -> list[str]:
+    """Return the spellings of a text column that mean one of the wanted values.
+
+    A value that stands there as it was given means itself; another means what differs in case and
+    blanks alone, as `True`, which a command line makes of `TRUE`.
+    """
+    there = [str(value) for value in values.dropna().unique()]
+    folded = [fold_spelling(value) for value in there]
+    found = []
+    for value in map(str, wanted):
+        if value in there:
+            found.append(value)
+        else:
+            same = fold_spelling(value)
+            found += [name for name, key in zip(there, folded, strict=True) if key == same]
+    return list(dict.fromkeys(found))
 
 
 def merge_spellings(values: pd.Series) -> tuple[pd.Series, pd.DataFrame]:

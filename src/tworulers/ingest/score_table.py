@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tworulers.cohort.spelling import fold_spelling
+from tworulers.cohort.numbers import note_decimal_commas, read_numbers
+from tworulers.cohort.spelling import find_levels, fold_spelling
+from tworulers.ingest.completeness import find_lacking, tell_gaps, tell_lacking
 from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
 from tworulers.ingest.ids import find_id_faults
 from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
@@ -75,10 +77,12 @@ def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> Scor
         for name, measure in spec.measures.items()
     }
     metrics = {**METRICS, **measures}
-    table = _filter_rows(_with_key(read_text_table(Path(file)), spec.columns, file), spec)
     notes: list[str] = []
+    table = _with_key(read_text_table(Path(file), notes), spec.columns, file)
+    table = _filter_rows(table, spec, notes)
     spread = _spread_wide if spec.layout == "wide" else _spread_long
     cells = spread(table, spec, metrics)
+    cells = _complete(cells, notes)
     scores = _read_values(cells, spec, notes)
     scores = _add_macro(scores, notes)
     scores = scores.assign(regime=regime, ruler=ruler, provenance=spec.provenance)
@@ -116,15 +120,24 @@ def _with_key(table: pd.DataFrame, columns: dict[str, str], file: str) -> pd.Dat
     return table
 
 
-def _filter_rows(table: pd.DataFrame, spec: ScoreTable) -> pd.DataFrame:
+def _filter_rows(table: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.DataFrame:
     """Keep the rows whose column holds one of the values, for the filters this table has."""
     for column, values in spec.filters.items():
         if column in table:
-            table = table[table[column].isin(values)]
-            if table.empty:
+            kept = table[column].isin(find_levels(table[column], values))
+            if not kept.any():
                 expected = f"rows with {column} {' or '.join(values)}"
                 refuse(_fault(str(spec.file), expected, "none", "correct scores.filters"))
+            notes.append(f"{int(kept.sum())} of {len(table)} rows kept, {column} {list(values)}")
+            table = table[kept]
     return table.reset_index(drop=True)
+
+
+def _complete(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Add the scores that other exams have as empty cells, and say what is not there."""
+    lacking = find_lacking(cells)
+    notes += tell_lacking(lacking, cells["exam_id"].nunique()) + tell_gaps(cells)
+    return pd.concat([cells, lacking.assign(cell="", absent=True)], ignore_index=True)
 
 
 def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metric]) -> pd.DataFrame:
@@ -147,6 +160,7 @@ def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
             faults.append(_fault(file, expected, f"{ours.rpartition('/')[2]!r} in {ours}", mend))
     twice = table["exam_id"][table["exam_id"].duplicated()].unique()
     faults += [_fault(file, "one row an exam", "several", "", str(exam)) for exam in twice[:SHOWN]]
+    faults += _tell_more(spec, len(twice), "exams with several rows")
     refuse(*faults)
     parts = [
         pd.DataFrame(
@@ -201,6 +215,7 @@ def _spread_long(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
         _fault(file, f"one {row.metric} of {row.structure}", "several", "", str(row.exam_id))
         for row in twice.head(SHOWN).itertuples()
     ]
+    faults += _tell_more(spec, len(twice), "scores given twice")
     refuse(*faults)
     return cells
 
@@ -209,13 +224,21 @@ def _read_values(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.
     """Read cells as numbers; declared codes are undefined, all else that is no number a fault."""
     codes = {fold_spelling(code) for code in spec.missing}
     text = cells["cell"].fillna("").astype(str)
-    coded = text.map(fold_spelling).isin(codes)
-    value = pd.to_numeric(text.where(~coded), errors="coerce").astype(float)
+    absent = cells["absent"].eq(True)
+    coded = text.map(fold_spelling).isin(codes) | absent
+    value = pd.Series(float("nan"), index=cells.index)
+    for (structure, metric), part in text.where(~coded).groupby(
+        [cells["structure"], cells["metric"]], sort=False
+    ):
+        value[part.index] = read_numbers(part)
+        notes += note_decimal_commas(part, f"{metric} of {structure}")
     faults = []
-    for row in list_rows(cells[~coded & value.isna()].head(SHOWN)):
+    unread = ~coded & value.isna()
+    for row in list_rows(cells[unread].head(SHOWN)):
         mend = "correct it, or declare it in scores.missing"
         what = f"a number for {row['metric']} of {row['structure']}"
         faults.append(_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
+    faults += _tell_more(spec, int(unread.sum()), "values that are no numbers")
     bounded = cells["metric"].isin(UNIT_INTERVAL)
     wrong = (bounded & ~value.between(0, 1) | (value < 0)) & value.notna()
     wrong &= cells["metric"].isin(METRICS)
@@ -226,13 +249,21 @@ def _read_values(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.
         mend = f"{percent}declare the code in scores.missing"
         what = f"{row['metric']} of {row['structure']} {limits}"
         faults.append(_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
+    faults += _tell_more(spec, int(wrong.sum()), "values out of range")
     refuse(*faults)
-    if coded.any():
-        exams = cells["exam_id"][coded].unique()
+    blank = coded & ~absent
+    if blank.any():
+        exams = cells["exam_id"][blank].unique()
         shown = ", ".join(map(str, exams[:SHOWN])) + (", ..." if len(exams) > SHOWN else "")
-        notes.append(f"{int(coded.sum())} scores are missing and stay undefined: {shown}")
+        notes.append(f"{int(blank.sum())} scores are missing and stay undefined: {shown}")
     reason = pd.Series("missing in the table", index=cells.index).where(coded)
-    return cells.drop(columns="cell").assign(value=value, undefined_because=reason)
+    reason[absent] = "not in the table"
+    return cells.drop(columns=["cell", "absent"]).assign(value=value, undefined_because=reason)
+
+
+def _tell_more(spec: ScoreTable, n: int, what: str) -> list[Fault]:
+    """Count the faults of one kind that are not listed one by one."""
+    return [_fault(str(spec.file), "", f"{n - SHOWN} more {what}", "")] if n > SHOWN else []
 
 
 def _add_macro(scores: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -300,7 +331,7 @@ def read_exam_table(
     ------
     IngestError : missing columns, exams that are not described, contradicting rows.
     """
-    people = _with_key(read_text_table(Path(file)), columns, file)
+    people = _with_key(read_text_table(Path(file), notes), columns, file)
     rest = {k: v for k, v in columns.items() if k not in ("exam_id", "patient_id")}
     return _describe(rename_columns(people, rest, file), exams, missing, file, notes)
 

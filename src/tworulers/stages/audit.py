@@ -10,6 +10,8 @@ import pandas as pd
 
 from tworulers.audit import AuditResult, audit_scores
 from tworulers.cohort.grouping import GroupingError, assign_groups, list_left_out
+from tworulers.cohort.numbers import pick_numbers
+from tworulers.ingest.completeness import find_lacking, tell_lacking
 from tworulers.ingest.score_table import read_score_table
 from tworulers.io.audits import write_audit
 from tworulers.io.console import say, show_table
@@ -83,15 +85,13 @@ def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Pa
     require_structures(settings.audit.structures, list(dict.fromkeys(judged.scores["structure"])))
     groups, left_out = form_groups(judged.cohort, settings.attributes)
     exams = judged.cohort.set_index("exam_id")
-    numbers = [name for name in settings.audit.linear_terms if name in exams]
-    numbers = [name for name in numbers if pd.api.types.is_numeric_dtype(exams[name])]
     found = audit_scores(
         judged.scores,
         groups,
         exams["patient_id"],
         replace(settings.audit, structures=settings.audit.structures or judged.structures),
         settings.attributes,
-        exams[numbers],
+        pick_numbers(exams, settings.audit.linear_terms),
         judged.measures,
     )
     said = pd.DataFrame()
@@ -167,7 +167,9 @@ def gather(settings: Settings, layout: Layout) -> Judged:
         held = [name for name in METRICS if (scores["metric"] == name).any()]
         require_metrics(settings.audit, METRICS, held if len(scores) else None)
         scores = scores[scores["metric"].isin(list_asked(settings.audit))]
+        scores = scores[scores["metric"].isin(METRICS)]
         cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
+        lacking = tell_lacking(find_lacking(scores), scores["exam_id"].nunique())
         return Judged(
             scores=scores,
             cohort=cohort[cohort["exam_id"].isin(scores["exam_id"])],
@@ -178,6 +180,7 @@ def gather(settings: Settings, layout: Layout) -> Judged:
             structures=[*settings.dataset.structures, MACRO],
             dataset=settings.dataset.name,
             confidences=True,
+            notes=tuple(lacking),
         )
     spec = settings.scores
     name = spec.provenance or "unnamed"

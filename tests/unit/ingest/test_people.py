@@ -154,7 +154,11 @@ def test_parquet_cells_become_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a,b\n", "0 rows|1 rows"), ("a,a\n1,2\n", "a twice"), ("a,b\n1,2,3\n", "more in row 2")],
+    [
+        ("a,b\n", "0 rows|1 rows"),
+        ("a,a\n1,2\n", "'a' twice"),
+        ("a,b\n1,2,3\n", "more in 1 row, line 2"),
+    ],
 )
 def test_a_broken_table_says_why(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(IngestError, match=message):

@@ -71,6 +71,43 @@ def test_long_tables_and_measures_of_their_own(tmp_path: Path) -> None:
     assert found.cohort["sex"].tolist() == ["F", "M", "F", "M"]
 
 
+def test_what_a_table_lacks_is_counted_and_said(tmp_path: Path) -> None:
+    rows = [f"e{i},{s},{m},0.{5 + i}" for i in range(4) for s in ("vb", "disc") for m in "ab"]
+    long = [row for row in rows if not row.startswith(("e1,disc,b", "e3,disc,b"))]
+    measures = {"a": Measure("A"), "b": Measure("B")}
+    text = "\n".join(["exam_id,structure,metric,value", *long, ""])
+    spec = ScoreTable(write(tmp_path, text), "long", measures=measures, provenance="gold")
+    found = read_score_table(spec, "gold")
+    assert "b of disc lacks in 2 of 4 exams" in found.notes
+    scores = found.scores[found.scores["structure"] != "macro"]
+    assert scores.groupby(["structure", "metric"]).size().tolist() == [4, 4, 4, 4]
+    assert scores["undefined_because"].eq("not in the table").sum() == 2
+    wide = write(tmp_path, "exam_id,dice_vb,dice_disc,hd95_vb\n1,0.9,0.8,2\n", "wide.csv")
+    assert (
+        "the table has no hd95 of disc"
+        in read_score_table(ScoreTable(wide, provenance="gold"), "gold").notes
+    )
+
+
+def test_decimal_commas_are_read_and_said(tmp_path: Path) -> None:
+    text = "exam_id;dice;hd95\na;0,91;1,25\nb;0,8;12\n"
+    found = read_score_table(ScoreTable(write(tmp_path, text), provenance="gold"), "gold")
+    assert found.scores["value"].tolist() == [0.91, 0.8, 1.25, 12.0]
+    assert "column 'dice of all': 2 numbers are read with a decimal comma" in found.notes
+
+
+def test_a_filter_finds_a_truth_value_as_the_file_spells_it(tmp_path: Path) -> None:
+    file = write(tmp_path, "exam_id,first,dice\na,TRUE,0.9\nb,FALSE,0.8\n")
+    spec = ScoreTable(file, filters={"first": ["True"]}, provenance="gold")
+    assert read_score_table(spec, "gold").cohort["exam_id"].tolist() == ["a"]
+
+
+def test_faults_beyond_the_first_are_counted(tmp_path: Path) -> None:
+    text = "exam_id,dice\n" + "".join(f"e{i},bad\n" for i in range(9))
+    with pytest.raises(IngestError, match="4 more values that are no numbers"):
+        read_score_table(ScoreTable(write(tmp_path, text), provenance="gold"), "gold")
+
+
 def test_a_key_of_two_columns(tmp_path: Path) -> None:
     scores = write(tmp_path, "sub,ses,dice\ns1,a,0.5\ns1,b,0.6\n")
     people = write(tmp_path, "sub,ses,sex\ns1,b,F\ns1,a,F\n", "people.csv")
