@@ -50,6 +50,21 @@ class Layout:
         return self.inputs / "source"
 
     @property
+    def inventory(self) -> Path:
+        """List of the files outside the project that settings name, by content."""
+        return self.inputs / "inventory.json"
+
+    @property
+    def files(self) -> Path:
+        """Folder of what every exam's image and label hold, as digests."""
+        return self.inputs / "files"
+
+    @property
+    def digests(self) -> Path:
+        """Digests of files that were read before."""
+        return self.inputs / "scratch" / "digests.json"
+
+    @property
     def check(self) -> Path:
         """Folder of the list of faults of a source."""
         return self.outputs / "check"

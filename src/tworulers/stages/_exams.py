@@ -51,13 +51,8 @@ def read_channels(
     """
     first = read_image(path)
     volumes = [np.asarray(first.array, dtype=np.float32)]
-    for channel in range(1, channels):
-        if FIRST_CHANNEL not in path.name:
-            raise ImageError(
-                f"{path}: {channels} channels are configured, so the file of the first should end "
-                f"in {FIRST_CHANNEL}nii.gz; rename the files or set dataset.channels to one"
-            )
-        other = read_image(path.with_name(path.name.replace(FIRST_CHANNEL, f"_{channel:04d}.")))
+    for place in list_channels(path, channels)[1:]:
+        other = read_image(place)
         if other.array.shape != first.array.shape:
             raise ImageError(
                 f"{other.path} has {other.array.shape} voxels, {path} {first.array.shape}: all "
@@ -71,6 +66,22 @@ def read_channels(
 def read_reference(path: Path, labels: Iterable[int] | None = None) -> npt.NDArray[np.uint8]:
     """Read a label map as (z, y, x), on the axes of `read_channels`; `labels` as in `read_label`."""
     return reverse_axes(read_label(path, labels).array)
+
+
+def list_channels(path: Path, channels: int) -> list[Path]:
+    """List the files of an exam's channels, of which `path` is the first.
+
+    Raises
+    ------
+    ImageError : there are several, and the name of the first does not say how the others are called.
+    """
+    if channels > 1 and FIRST_CHANNEL not in path.name:
+        raise ImageError(
+            f"{path}: {channels} channels are configured, so the file of the first should end "
+            f"in {FIRST_CHANNEL}nii.gz; rename the files or set dataset.channels to one"
+        )
+    names = [path.name.replace(FIRST_CHANNEL, f"_{channel:04d}.") for channel in range(1, channels)]
+    return [path, *(path.with_name(name) for name in names)]
 
 
 RECIPE = "recipe.json"

@@ -4,7 +4,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,13 +24,14 @@ Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
 """A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
 
 
-def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
+def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
     """Run a stage as a command, with Hydra's overrides and multirun.
 
     Parameters
     ----------
     stage : what to run.
-    groups : the configuration groups it reads; their values become the parameters of its MLflow run.
+    reads : the settings it reads, as dotted names of values or whole groups. They are the parameters of its MLflow
+        run, the `config.yaml` of its result, and what DVC watches (`./scripts/write_graph` puts them in `dvc.yaml`).
 
     A fault of the input or configuration ends in one message and exit status 1; anything else keeps its traceback.
     """
@@ -40,7 +40,7 @@ def run_stage(stage: Stage, groups: tuple[str, ...]) -> None:
 
     def job(config: DictConfig) -> None:
         try:
-            _run_job(stage, groups, config, root)
+            _run_job(stage, reads, config, root)
         except (ValueError, OSError, OmegaConfBaseException) as error:
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()
@@ -88,7 +88,7 @@ class UnsetValueError(ValueError):
         )
 
 
-def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Path) -> None:
+def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Path) -> None:
     settings = load_settings(config)
     check_texts(list(HydraConfig.get().overrides.task), config)
     layout = Layout.of(settings, root)
@@ -96,18 +96,37 @@ def _run_job(stage: Stage, groups: tuple[str, ...], config: DictConfig, root: Pa
     if outcome is None:
         return
     folder, record = outcome
-    values = asdict(settings)
-    params = dict(_flatten({group: values[group] for group in groups}))
+    read = pick_settings(config, reads)
+    params = dict(_flatten(read))
     tags = {"dataset": settings.dataset.name, **record.tags}
     if settings.paths.name == "sweep":
         tags["sweep"] = settings.paths.outputs
     record = RunRecord(**{**_fields(record), "params": {**params, **record.params}, "tags": tags})
     with written_beside(folder / "config.yaml") as temporary:
-        OmegaConf.save(config, temporary)
+        OmegaConf.save(OmegaConf.create(read), temporary)
     write_record(record, folder)
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
         for place in list_results(folder):
             publish(place, root, settings.tracking)
+
+
+def pick_settings(config: DictConfig, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the named part of a resolved configuration, nested as it is there.
+
+    Parameters
+    ----------
+    config : every setting.
+    names : dotted names of values or whole groups.
+    """
+    whole = OmegaConf.to_container(config)
+    picked: dict[str, Any] = {}
+    for name in names:
+        *parents, last = name.split(".")
+        value, place = whole, picked
+        for parent in parents:
+            value, place = value[parent], place.setdefault(parent, {})  # type: ignore[index,call-overload]
+        place[last] = value[last]  # type: ignore[index,call-overload]
+    return picked
 
 
 def _flatten(values: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -81,4 +81,24 @@ def check_labels(shipped: pd.DataFrame, settings: Settings, layout: Layout) -> N
 
 
 if __name__ == "__main__":
-    run_stage(annotate, ("dataset", "recipe", "trainer"))
+    run_stage(
+        annotate,
+        (
+            "dataset.name",
+            "dataset.structures",
+            "regime.name",
+            "recipe.mirror",
+            "recipe.tile_overlap",
+            "recipe.accumulate",
+            "recipe.cleanup",
+            "trainer.accelerator",
+            "trainer.devices",
+            "trainer.strategy",
+            "trainer.precision",
+            "trainer.threads",
+            "trainer.compile",
+            "trainer.channels_last",
+            "trainer.predict_batch",
+            "grid.configurations",
+        ),
+    )

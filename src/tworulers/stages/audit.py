@@ -303,4 +303,15 @@ def collect_metrics(found: AuditResult) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run_stage(audit, ("dataset", "regime", "ruler", "attributes", "audit", "scores"))
+    run_stage(
+        audit,
+        (
+            "dataset.name",
+            "dataset.structures",
+            "regime.name",
+            "ruler",
+            "attributes",
+            "audit",
+            "scores",
+        ),
+    )

@@ -130,4 +130,4 @@ def check_reference_folder(folder: Path, cohort: pd.DataFrame, root: Path) -> li
 
 
 if __name__ == "__main__":
-    run_stage(check, ("dataset",))
+    run_stage(check, ("dataset", "check", "split", "attributes", "audit.linear_terms", "ruler"))

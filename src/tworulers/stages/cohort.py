@@ -11,6 +11,7 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_table
 from tworulers.schema import Settings
 from tworulers.stages._describe import write_descriptions
+from tworulers.stages._file_digests import write_file_digests
 from tworulers.stages._ingest import ingest_exams
 from tworulers.stages._phantom import make_phantom
 from tworulers.stages._run import run_stage
@@ -40,6 +41,7 @@ def cohort(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         volumes = layout.source / "volumes.parquet"
         measured = pd.read_parquet(volumes) if volumes.is_file() else None
         write_descriptions(exams, settings.attributes, measured, folder)
+    write_file_digests(exams, settings.dataset.channels, layout)
     counts = exams.groupby("provenance").agg(
         exams=("exam_id", "size"), patients=("patient_id", "nunique")
     )
@@ -52,4 +54,4 @@ def cohort(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 
 if __name__ == "__main__":
-    run_stage(cohort, ("dataset",))
+    run_stage(cohort, ("dataset", "split", "attributes"))

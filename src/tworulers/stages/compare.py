@@ -308,4 +308,7 @@ def _audit_table(
 
 
 if __name__ == "__main__":
-    run_stage(compare, ("dataset", "attributes", "audit"))
+    run_stage(
+        compare,
+        ("dataset.name", "attributes", "audit", "scores", "against", "grid.regimes", "grid.rulers"),
+    )

@@ -371,4 +371,4 @@ def _record(
 
 
 if __name__ == "__main__":
-    run_stage(judge, ("predictions", "attributes", "audit"))
+    run_stage(judge, ("predictions", "dataset.structures", "attributes", "audit", "report"))

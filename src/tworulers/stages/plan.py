@@ -106,4 +106,16 @@ def describe_plans(plans: Plans) -> list[tuple[str, ...]]:
 
 
 if __name__ == "__main__":
-    run_stage(plan, ("dataset", "recipe"))
+    run_stage(
+        plan,
+        (
+            "dataset.name",
+            "dataset.channels",
+            "dataset.structures",
+            "recipe.name",
+            "recipe.preset",
+            "recipe.batch_coverage",
+            "recipe.plan",
+            "grid.regimes",
+        ),
+    )

@@ -56,4 +56,21 @@ def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 
 if __name__ == "__main__":
-    run_stage(predict, ("dataset", "regime", "recipe", "trainer"))
+    run_stage(
+        predict,
+        (
+            "dataset.name",
+            "regime.name",
+            "recipe.mirror",
+            "recipe.tile_overlap",
+            "recipe.accumulate",
+            "trainer.accelerator",
+            "trainer.devices",
+            "trainer.strategy",
+            "trainer.precision",
+            "trainer.threads",
+            "trainer.compile",
+            "trainer.channels_last",
+            "trainer.predict_batch",
+        ),
+    )

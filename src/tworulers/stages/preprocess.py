@@ -76,4 +76,4 @@ def prepare_exam(
 
 
 if __name__ == "__main__":
-    run_stage(preprocess, ("dataset", "configuration", "recipe"))
+    run_stage(preprocess, ("dataset.name", "configuration", "recipe.name", "recipe.store_dtype"))

@@ -46,4 +46,4 @@ def sort_results(folders: Iterable[Path]) -> list[Path]:
 
 
 if __name__ == "__main__":
-    run_stage(publish_results, ())
+    run_stage(publish_results, ("dataset.name",))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -266,11 +267,21 @@ def list_commands(settings: Settings) -> list[tuple[str, str]]:
 
 
 def read_configuration(judged: ShownAudit, layout: Layout) -> str:
-    """Return the configuration that the audit of the page's first ruler ran with, as YAML."""
-    path = layout.audit(judged.result.regime, judged.result.ruler) / "config.yaml"
-    if not path.is_file():
-        return ""
-    content = yaml.safe_load(path.read_text())
+    """Return what the results behind the page's first ruler were made with, as YAML: each stage kept what it read."""
+    regime = judged.result.regime
+    folders = [
+        *(layout.cohort, layout.split, layout.plan),
+        *sorted(layout.model(regime, "").glob("*")),
+        layout.audit(regime, judged.result.ruler),
+    ]
+    content: dict[str, Any] = {}
+    for folder in folders:
+        path = folder / "config.yaml"
+        if path.is_file():
+            for name, value in yaml.safe_load(path.read_text()).items():
+                content[name] = (
+                    {**content.get(name, {}), **value} if isinstance(value, dict) else value
+                )
     shown = ("dataset", "attributes", "split", "recipe", "audit", "grid", "seed")
     kept = {name: content[name] for name in shown if name in content}
     return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
@@ -301,4 +312,7 @@ def _read_tables(folder: Path, kind: type) -> dict[str, pd.DataFrame]:
 
 
 if __name__ == "__main__":
-    run_stage(report, ("dataset", "attributes"))
+    run_stage(
+        report,
+        ("dataset.name", "dataset.title", "attributes", "report", "grid.regimes", "grid.rulers"),
+    )

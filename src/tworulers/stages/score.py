@@ -341,4 +341,23 @@ def write_scores(
 
 
 if __name__ == "__main__":
-    run_stage(score, ("dataset", "regime", "ruler", "audit"))
+    run_stage(
+        score,
+        (
+            "dataset.name",
+            "dataset.structures",
+            "dataset.truth",
+            "regime.name",
+            "regime.title",
+            "ruler",
+            "attributes.groupings",
+            "audit.metrics",
+            "audit.extra_metrics",
+            "audit.levels_of",
+            "audit.min_component_mm3",
+            "audit.ndsc_reference",
+            "audit.ndsc_fractions",
+            "audit.ndsc_empty",
+            "audit.surface_tolerance_mm",
+        ),
+    )

@@ -45,4 +45,14 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 
 if __name__ == "__main__":
-    run_stage(select, ("dataset", "regime", "recipe"))
+    run_stage(
+        select,
+        (
+            "dataset.name",
+            "dataset.structures",
+            "regime.name",
+            "recipe.cleanup",
+            "recipe.select",
+            "grid.configurations",
+        ),
+    )

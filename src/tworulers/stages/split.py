@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tworulers.cohort.folds import list_folds
 from tworulers.cohort.leakage import apply_given_folds
 from tworulers.cohort.split import split_cohort
 from tworulers.ingest.nnunet import read_fold_file
@@ -11,7 +12,7 @@ from tworulers.ingest.pseudonyms import rename_person
 from tworulers.io.console import show_table
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
-from tworulers.schema import Regime, Settings, Split
+from tworulers.schema import Regime, Settings
 from tworulers.stages._ingest import find_key
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.tables import Cohort, Splits, check_table, list_rows
@@ -56,17 +57,5 @@ def count_exams(splits: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(exams=("exam_id", "size"), patients=("patient_id", "nunique")).reset_index()
 
 
-def list_folds(splits: pd.DataFrame, regime: str) -> list[dict[str, list[str]]]:
-    """List the folds of a regime as nnU-Net's `splits_final.json` does: training and validation exams of each."""
-    mine = splits[(splits["regime"] == regime) & splits["split"].isin([Split.TRAIN, Split.VAL])]
-    return [
-        {
-            "train": sorted(mine.loc[mine["fold"] != fold, "exam_id"]),
-            "val": sorted(mine.loc[mine["fold"] == fold, "exam_id"]),
-        }
-        for fold in sorted(mine["fold"].dropna().unique())
-    ]
-
-
 if __name__ == "__main__":
-    run_stage(split, ("dataset", "split"))
+    run_stage(split, ("dataset.name", "dataset.reading", "split", "grid.regimes"))

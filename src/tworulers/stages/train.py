@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from tworulers.cohort.folds import list_folds
 from tworulers.io.console import show_table, track
 from tworulers.io.images import ImageError
 from tworulers.io.paths import Layout
@@ -26,7 +27,6 @@ from tworulers.stages._exams import (
 from tworulers.stages._fold_progress import FoldProgress
 from tworulers.stages._pool import open_pool
 from tworulers.stages._run import run_stage
-from tworulers.stages.split import list_folds
 from tworulers.tables import Cohort, Splits
 from tworulers.tracking import RunRecord
 
@@ -138,4 +138,22 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
 
 
 if __name__ == "__main__":
-    run_stage(train, ("dataset", "regime", "configuration", "recipe", "trainer"))
+    run_stage(
+        train,
+        (
+            "dataset.name",
+            "regime.name",
+            "configuration",
+            "recipe",
+            "trainer.accelerator",
+            "trainer.devices",
+            "trainer.strategy",
+            "trainer.precision",
+            "trainer.threads",
+            "trainer.compile",
+            "trainer.channels_last",
+            "trainer.predict_batch",
+            "grid.folds",
+            "seed",
+        ),
+    )
