@@ -1,6 +1,8 @@
 """An audit in numbers that strict JSON and a metric store can hold."""
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -35,8 +37,9 @@ def summarise(result: AuditResult) -> dict[str, Any]:
             metrics[name] = None
             undefined[name] = reason if isinstance(reason, str) and reason else NOT_FINITE
 
+    called = name_parts(result.overall["structure"])
     for row in list_rows(result.overall):
-        stem = f"{row['metric']}/{_slug(row['structure'])}"
+        stem = f"{row['metric']}/{called[row['structure']]}"
         reason = f"{row['n_undefined']} of {row['n_exams']} undefined, {row['n_infinite']} infinite"
         for name in OF_SCORE:
             put(f"{stem}/{name}", row[name], reason)
@@ -46,7 +49,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
     )
     for table, names in tables:
         for row in list_rows(table):
-            stem = f"{row['metric']}/{_slug(row['structure'])}/{row['grouping']}"
+            stem = f"{row['metric']}/{called[row['structure']]}/{row['grouping']}"
             for name in names:
                 put(f"{stem}/{name}", row[name], row["undefined_because"])
     return {
@@ -71,9 +74,18 @@ def summarise(result: AuditResult) -> dict[str, Any]:
     }
 
 
-def _slug(structure: str) -> str:
-    """A structure's name within a metric's: slashes part sections, so C2/C3 becomes C2-C3."""
-    return structure.replace("/", "-")
+def name_parts(names: Iterable[str]) -> dict[str, str]:
+    """Write names as parts of a metric's name, which slashes part: C2/C3 becomes C2-C3.
+
+    Where that is the name of another one too, the slash is written %2F, so that no two meet.
+    """
+    names = list(dict.fromkeys(map(str, names)))
+    plain = {name: name.replace("/", "-") for name in names}
+    often = Counter(plain.values())
+    return {
+        name: part if part == name or often[part] == 1 else name.replace("/", "%2F")
+        for name, part in plain.items()
+    }
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:

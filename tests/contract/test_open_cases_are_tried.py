@@ -28,9 +28,6 @@ ATTEMPTS = {
 NOT_YET_MENDED = {
     "80-no-position-in-header",
     "82-labels-above-255",
-    "85-risk-table-from-spreadsheet",
-    "86-logical-outcome",
-    "87-risk-group-spellings",
     "89-sex-as-numbers",
     "92-slash-in-group-names",
     "95-started-in-another-project",

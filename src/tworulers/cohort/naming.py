@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from itertools import pairwise, product
+from math import prod
 
 from tworulers.schema_sources import Grouping
 
 JOIN = " x "
 """Stands between the names of crossed groups."""
+
+
+MAX_GROUPS = 50
+"""Most groups of a grouping: what needs more is hardly a protected attribute, and every pair is compared."""
 
 
 class GroupingError(ValueError):
@@ -25,6 +30,7 @@ def name_groups(grouping: Grouping, groupings: Mapping[str, Grouping] | None = N
     ------
     GroupingError : for an incomplete grouping, or an order that does not name each group once.
     """
+    _refuse_many(grouping, groupings or {})
     named = _name_own_groups(grouping, groupings or {})
     named = list(dict.fromkeys([*named, *filter(None, (grouping.over_89, grouping.missing))]))
     order = list(grouping.group_order) or named
@@ -67,6 +73,31 @@ def name_crossed(grouping: Grouping, groupings: Mapping[str, Grouping]) -> list[
 def describe(grouping: Grouping) -> str:
     """Return what a grouping is called in a message."""
     return repr(grouping.title or grouping.column or grouping.kind)
+
+
+def count_groups(grouping: Grouping, groupings: Mapping[str, Grouping]) -> int:
+    """Count the groups of a grouping before any of them is named."""
+    match grouping.kind:
+        case "levels":
+            return len(grouping.levels)
+        case "bins":
+            return len(grouping.edges) + 1
+        case "quantiles":
+            return grouping.quantiles
+        case "intersection":
+            crossed = [groupings[name] for name in name_crossed(grouping, groupings)]
+            return prod(count_groups(part, groupings) for part in crossed)
+        case _:
+            return len(grouping.group_order)
+
+
+def _refuse_many(grouping: Grouping, groupings: Mapping[str, Grouping]) -> None:
+    n = count_groups(grouping, groupings)
+    if n > MAX_GROUPS:
+        column = f": is {grouping.column!r} its column?" if grouping.column else ""
+        raise GroupingError(
+            f"grouping {describe(grouping)}: expected at most {MAX_GROUPS} groups, found {n}{column}"
+        )
 
 
 def _name_own_groups(grouping: Grouping, groupings: Mapping[str, Grouping]) -> list[str]:

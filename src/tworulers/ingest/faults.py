@@ -15,7 +15,7 @@ class FaultKind(StrEnum):
     PAIRING = "pairing"
     GEOMETRY = "geometry"
     VALUES = "values"
-    TABLE = "table of people"
+    TABLE = "tables"
     IDS = "ids"
     DUPLICATES = "duplicates"
     PROVENANCE = "provenance"

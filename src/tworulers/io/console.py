@@ -25,7 +25,7 @@ def track(items: Iterable[Item], total: int, description: str) -> Iterator[Item]
     """Yield the items with a progress bar on a terminal, or a plain line every ten seconds and one at the end."""
     if sys.stderr.isatty():
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -38,27 +40,29 @@ def write_risk_page(
     """
     overall = audit.overall
     parts = [
-        f"# {title}",
+        f"# {_escape(title)}",
         f"Use: {str(audit.question.use).replace('_', ' ')}. Ties count one half; a score's "
         "direction is never turned for a group.",
-        f"**Overall AUC {_number(overall.value)}** {_interval(overall.low, overall.high)} over all "
-        "usable rows.",
+        f"**Overall AUC {_number(overall.value, overall.undefined_because)}** "
+        f"{_interval(overall, overall.value)} over all usable rows.",
         "## What to keep in mind",
-        "\n".join(f"- {sentence}" for sentence in audit.sentences),
+        "\n".join(f"- {_escape(sentence)}" for sentence in audit.sentences),
     ]
     for grouping in audit.matrices:
         parts += _grouping_parts(audit, grouping)
     parts += ["## Tests of within-group parity", _write_tests(audit.tests)]
     parts += (
-        ["## Figures", "\n\n".join(f"![{name}]({name})" for name in figures)] if figures else []
+        ["## Figures", "\n\n".join(f"![{_escape(name)}]({quote(name)})" for name in figures)]
+        if figures
+        else []
     )
-    parts += ["## The table that was read", "\n".join(f"- {note}" for note in notes)]
+    parts += ["## The table that was read", "\n".join(f"- {_escape(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
 
 
 def _grouping_parts(audit: RiskAudit, grouping: str) -> list[str]:
     cells = audit.cells[audit.cells["grouping"] == grouping]
-    parts = [f"## {grouping}", _appraise(AucMetric.CELL), _write_matrix(cells)]
+    parts = [f"## {_escape(grouping)}", _appraise(AucMetric.CELL), _write_matrix(cells)]
     metrics = audit.metrics[audit.metrics["grouping"] == grouping]
     for metric in dict.fromkeys(metrics["metric"]):
         rows = metrics[metrics["metric"] == metric]
@@ -85,7 +89,7 @@ def _write_matrix(cells: pd.DataFrame) -> str:
     lines = []
     for group, row in cells.groupby("events_of", sort=False):
         written = [
-            f"{_number(c.auc, c.undefined_because)} {_interval(c.low, c.high)} "
+            f"{_number(c.auc, c.undefined_because)} {_interval(c, c.auc)} "
             f"({c.n_events} × {c.n_non_events})"
             for c in iterate_rows(row)
         ]
@@ -104,7 +108,7 @@ def _write_metric(rows: pd.DataFrame) -> str:
                 groups,
                 _number(row.value, because),
                 _number(row.signed, because),
-                _interval(row.low, row.high),
+                _interval(row, row.signed),
                 _p(row.p),
                 row.better,
                 row.remarks,
@@ -127,7 +131,8 @@ def _write_tests(tests: pd.DataFrame) -> str:
 def _write_means(means: pd.DataFrame) -> str:
     lines = [
         [row.group, row.outcome.replace("_", "-"), str(row.n),
-         _number(row.mean, row.undefined_because), _interval(row.low, row.high),
+         _number(row.mean, row.undefined_because),
+         _interval(row, row.mean),
          _number(row.prevalence)]
         for row in iterate_rows(means)
     ]  # fmt: skip
@@ -138,7 +143,7 @@ def _write_calibration(table: pd.DataFrame) -> str:
     lines = [
         [row.group, str(row.n), str(row.n_events), _number(row.expected), _number(row.observed),
          _number(row.observed_over_expected, row.undefined_because),
-         _interval(row.ratio_low, row.ratio_high)]
+         _bounds(row.ratio_low, row.ratio_high)]
         for row in iterate_rows(table[table["bin"] == "all"])
     ]  # fmt: skip
     head = ["group", "n", "events", "expected rate", "observed rate", "observed / expected",
@@ -150,17 +155,26 @@ def _write_rates(table: pd.DataFrame) -> str:
     lines = [
         [row.group, _number(row.threshold, "no events"), row.rate.replace("_", " "),
          f"{row.successes} / {row.n}", _number(row.value, row.undefined_because),
-         _interval(row.low, row.high)]
+         _bounds(row.low, row.high)]
         for row in iterate_rows(table)
     ]  # fmt: skip
     return _write_table(["group", "threshold", "rate", "count", "value", "interval"], lines)
 
 
 def _write_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n".join(
-        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
-    )
+    rows = [[_escape(cell) for cell in row] for row in (head, *lines)]
+    rows.insert(1, ["---"] * len(head))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+_ESCAPED = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", "|": "&#124;", "[": "&#91;", "`": "&#96;", "\n": " ", "\r": " "}
+)
+
+
+def _escape(text: str) -> str:
+    """Write a text that may hold names from a table so that Markdown shows it as it is."""
+    return str(text).translate(_ESCAPED)
 
 
 def _number(value: float, undefined_because: str = "") -> str:
@@ -173,5 +187,13 @@ def _p(value: float, undefined_because: str = "") -> str:
     return "< 0.0001" if value < 1e-4 else _number(value, undefined_because)
 
 
-def _interval(low: float, high: float) -> str:
-    return "" if pd.isna(low) else f"[{low:.3f}, {high:.3f}]"
+def _interval(estimate: Any, value: float) -> str:
+    """Write the interval of a value, or why a value that is defined has none."""
+    because = "" if pd.isna(value) else estimate.undefined_because
+    return _bounds(estimate.low, estimate.high, because)
+
+
+def _bounds(low: float, high: float, undefined_because: str = "") -> str:
+    if not pd.isna(low):
+        return f"[{low:.3f}, {high:.3f}]"
+    return f"(no interval: {undefined_because})" if undefined_because else ""

@@ -57,6 +57,8 @@ STYLE: Mapping[str, Any] = {
     "savefig.dpi": 160,
     "svg.fonttype": "path",
     "svg.hashsalt": "tworulers",
+    # Names of groups and structures are text: a dollar sign starts no formula.
+    "text.parse_math": False,
 }
 
 mpl.rcParams.update(STYLE)

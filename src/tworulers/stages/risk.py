@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,7 +41,11 @@ from tworulers.stats.scenarios import (
     tabulate_densities,
     tabulate_scenarios,
 )
+from tworulers.summary import name_parts
 from tworulers.tracking import RunRecord
+
+LARGEST_SIDE = 30.0
+"""Longest side of a figure of a matrix, in inches; more groups make smaller cells."""
 
 
 def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -225,7 +230,7 @@ def _draw_audit(
     for name, group in groups.items():
         cells = audit.cells[audit.cells["grouping"] == name]
         scores = frame[[SCORE, OUTCOME]].assign(group=group)
-        side = max(5.0, 1.35 * len(audit.matrices[name].groups))
+        side = min(max(5.0, 1.35 * len(audit.matrices[name].groups)), LARGEST_SIDE)
         matrix = make_figure([partial(draw_matrix, cells)], width=side + 1, height=side)
         paths.append(_save(matrix, folder, f"{name}_matrix"))
         draws = [
@@ -263,11 +268,15 @@ def _collect_metrics(audit: RiskAudit) -> dict[str, float]:
         "auc/overall/low": audit.overall.low,
         "auc/overall/high": audit.overall.high,
     }
+    called = {name: name_parts(matrix.groups) for name, matrix in audit.matrices.items()}
     for cell in iterate_rows(audit.cells):
-        metrics[f"auc/{cell.grouping}/{cell.events_of}/{cell.non_events_of}"] = float(cell.auc)
+        of = called[cell.grouping]
+        name = f"auc/{cell.grouping}/{of[cell.events_of]}/{of[cell.non_events_of]}"
+        metrics[name] = float(cell.auc)
     for row in iterate_rows(audit.metrics):
-        groups = "/".join(g for g in (row.group_a, row.group_b) if g not in ("", "all"))
-        metrics[f"{row.metric}/{row.grouping}/{groups}".rstrip("/")] = float(row.value)
+        of = called[row.grouping]
+        groups = [of.get(g, g) for g in (row.group_a, row.group_b) if g not in ("", "all")]
+        metrics["/".join([row.metric, row.grouping, *groups])] = float(row.value)
     for test in iterate_rows(audit.tests[audit.tests["family"] == "groupings"]):
         metrics[f"within_parity/{test.grouping}/p"] = float(test.p)
         metrics[f"within_parity/{test.grouping}/p_fdr"] = float(test.p_fdr)
@@ -305,14 +314,14 @@ def _rows(table: pd.DataFrame, grouping: str) -> list[dict[str, object]]:
 def _show(audit: RiskAudit, spec: RiskTable) -> None:
     """Print the few lines a person reads first."""
     overall = audit.overall
-    rows = [("all rows", "overall AUC", f"{overall.value:.4f}",
-             f"{overall.low:.3f} to {overall.high:.3f}", "", "")]  # fmt: skip
+    rows = [
+        ("all rows", "overall AUC", f"{overall.value:.4f}", _bounds(overall, overall.value), "", "")
+    ]
     for name in audit.matrices:
         cells = audit.cells[audit.cells["grouping"] == name]
         for cell in iterate_rows(cells[cells["events_of"] == cells["non_events_of"]]):
             value = f"{cell.auc:.4f}" if cell.auc == cell.auc else cell.undefined_because
-            interval = f"{cell.low:.3f} to {cell.high:.3f}" if cell.low == cell.low else ""
-            rows.append((name, f"AUC within {cell.events_of}", value, interval,
+            rows.append((name, f"AUC within {cell.events_of}", value, _bounds(cell, cell.auc),
                          f"{cell.n_events} × {cell.n_non_events}", ""))  # fmt: skip
         tests = audit.tests[(audit.tests["grouping"] == name) & (audit.tests["group_a"] == "all")]
         p, adjusted = tests[["p", "p_fdr"]].iloc[0]
@@ -323,6 +332,13 @@ def _show(audit: RiskAudit, spec: RiskTable) -> None:
     show_table(f"{spec.title or spec.name}, {audit.question.use}", columns, rows)
     for sentence in audit.sentences:
         say(sentence)
+
+
+def _bounds(estimate: Any, value: float) -> str:
+    """Write an interval, or why a value that is defined has none."""
+    if estimate.low == estimate.low:
+        return f"{estimate.low:.3f} to {estimate.high:.3f}"
+    return f"none: {estimate.undefined_because}" if value == value else ""
 
 
 if __name__ == "__main__":

@@ -32,6 +32,9 @@ from tworulers.stats.calibration import (
     tabulate_rates,
 )
 
+HALF = 0.5 - 1e-12
+"""Below this an AUC says that the score ranks the wrong way round; rounding does not."""
+
 
 @dataclass(frozen=True)
 class RiskQuestion:
@@ -149,7 +152,7 @@ def audit_risk(
         mean_scores=pd.concat(means, ignore_index=True),
         calibration=pd.concat(calibration, ignore_index=True) if calibration else pd.DataFrame(),
         rates=pd.concat(rates, ignore_index=True) if rates else pd.DataFrame(),
-        sentences=[*_warn(question, cluster is not None), *sentences],
+        sentences=[*_warn_direction(overall), *_warn(question, cluster is not None), *sentences],
     )
 
 
@@ -184,6 +187,12 @@ def _describe(name: str, matrix: AucMatrix) -> list[str]:
                 f"{matrix.n_non_events[k]} non-events): its AUC is undefined, and it is not "
                 "assessed for within-group parity."
             )
+    sentences += [
+        f"{name}: the AUC within {group} is {auc:.4f}, below one half: there the score ranks events "
+        "below non-events."
+        for group, auc in zip(matrix.groups, matrix.within, strict=True)
+        if auc < HALF
+    ]
     if matrix.n_without_group:
         sentences.append(
             f"{name}: {matrix.n_without_group} rows name no group; the AUC of the others is "
@@ -192,6 +201,17 @@ def _describe(name: str, matrix: AucMatrix) -> list[str]:
     if matrix.no_variation.all():
         sentences.append(f"{name}: all scores are equal, so every AUC is one half by definition.")
     return sentences
+
+
+def _warn_direction(overall: Estimate) -> list[str]:
+    """Say that a score ranks the wrong way round, as one that is turned, or of another event, does."""
+    if not overall.value < HALF:
+        return []
+    beyond = ", with its whole interval" if overall.high < HALF else ""
+    return [
+        f"The overall AUC {overall.value:.4f} lies below one half{beyond}: the score ranks events "
+        "below non-events. Is a higher score a lower risk, or is the event the other level?"
+    ]
 
 
 def _warn(question: RiskQuestion, clustered: bool) -> list[str]:
