@@ -25,18 +25,22 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class StoredExam:
-    """An exam whose arrays are opened when first asked for and then stay mapped."""
+    """An exam whose arrays are mapped anew at each access.
+
+    A map holds a file descriptor as long as it lives, and a fold has more exams than a process may
+    hold descriptors: take what is needed out of it and let it go.
+    """
 
     exam_id: str
     images: Path
     labels: Path
 
-    @cached_property
+    @property
     def image(self) -> Array:
         """(C, z, y, x), memory-mapped."""
         return open_image(self.images, self.exam_id)
 
-    @cached_property
+    @property
     def label(self) -> Array:
         """(z, y, x) int8, memory-mapped."""
         array: Array = np.load(self.labels / f"{self.exam_id}.npy", mmap_mode="r")
