@@ -317,10 +317,8 @@ def _pair(base: Audited, other: Audited) -> list[Pair]:
 
 
 def _perfect(metric: Metric) -> float:
-    """Score of a faultless prediction; NaN for a measure of a table's own, which has none."""
-    if metric.name not in METRICS:
-        return np.nan
-    return 1.0 if metric.higher_is_better else 0.0
+    """Score of a faultless prediction; NaN where a metric declares none."""
+    return np.nan if metric.perfect is None else metric.perfect
 
 
 def _walk(

@@ -46,30 +46,56 @@ class Split(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One segmentation score: its direction, unit, and how it is written in a heading."""
+    """One segmentation score, as it was declared: its direction, unit, range, and how it is written in a heading.
+
+    `low` and `high` are the least and the largest value there can be, `perfect` is that of a faultless prediction; None
+    where there is none. A metric that can be negative has no `low`.
+    """
 
     name: str
     title: str
     higher_is_better: bool
     unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    perfect: float | None = None
+
+    @property
+    def in_points(self) -> bool:
+        """Tell whether differences are written in points, hundredths of a score from 0 to 1."""
+        return not self.unit and (self.low, self.high) == (0, 1)
 
     def succeeds(self, value: float, threshold: float) -> bool:
         """Tell whether a score is strictly better than the threshold; an undefined score never is."""
         return value > threshold if self.higher_is_better else value < threshold
 
+    def write_success(self, threshold: float) -> str:
+        """Write what counts as success: `> 0.8`, `< 5 mm`."""
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{'>' if self.higher_is_better else '<'} {threshold:g}{unit}"
+
+
+def _share(name: str, title: str) -> Metric:
+    return Metric(name, title, True, low=0.0, high=1.0, perfect=1.0)
+
+
+def _distance(name: str, title: str) -> Metric:
+    return Metric(name, title, False, "mm", low=0.0, perfect=0.0)
+
 
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("dice", "Dice", True),
-        Metric("ndsc", "nDSC", True),
-        Metric("hd95", "HD95", False, "mm"),
-        Metric("hd95_voxel", "HD95 (border voxels)", False, "mm"),
-        Metric("hd95_pooled", "HD95 (both directions pooled)", False, "mm"),
-        Metric("surface_dice", "Surface Dice", True),
-        Metric("mean_surface_distance", "Mean surface distance", False, "mm"),
+        _share("dice", "Dice"),
+        _share("ndsc", "nDSC"),
+        _distance("hd95", "HD95"),
+        _distance("hd95_voxel", "HD95 (border voxels)"),
+        _distance("hd95_pooled", "HD95 (both directions pooled)"),
+        _share("surface_dice", "Surface Dice"),
+        _distance("mean_surface_distance", "Mean surface distance"),
     )
 }
+"""The metrics we compute. A result carries the declarations of its own metrics; nothing that shows one looks here."""
 
 
 @dataclass

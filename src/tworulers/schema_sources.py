@@ -103,11 +103,18 @@ class Dataset:
 
 @dataclass
 class Measure:
-    """A score of a ready table that is none of the known metrics: how it is written, and which way is better."""
+    """A score of a ready table that is none of the known metrics: how it is written, and which way is better.
+
+    `low` and `high` bound the values that are read; without `low` they may be negative. `perfect` is the value of a
+    faultless prediction, where there is one.
+    """
 
     title: str = ""
     higher_is_better: bool = True
     unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    perfect: float | None = None
 
 
 @dataclass

@@ -179,5 +179,5 @@ def _name_score(result: AuditResult, row: Row) -> str:
 
 def _write_gap(result: AuditResult, gap: float, metric: str) -> str:
     """Write a gap in the unit of its metric: points of Dice, millimetres of distance."""
-    unit = result.metrics[metric].unit
-    return f"{gap:.3g} {unit}" if unit else f"{100 * gap:.2g} points"
+    known = result.metrics[metric]
+    return f"{100 * gap:.2g} points" if known.in_points else f"{gap:.3g} {known.unit}".strip()

@@ -13,14 +13,12 @@ from tworulers.cohort.spelling import find_levels, fold_spelling
 from tworulers.ingest.completeness import find_lacking, tell_gaps, tell_lacking
 from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
 from tworulers.ingest.ids import find_id_faults
+from tworulers.ingest.measures import declare_metric, tell_metric, tell_range
 from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
 from tworulers.ingest.text_table import FIRST_ROW, read_text_table
 from tworulers.schema import MACRO, METRICS, Metric, Provenance
 from tworulers.schema_sources import ScoreTable
 from tworulers.tables import Scores, check_table, list_rows
-
-UNIT_INTERVAL = ("dice", "ndsc", "surface_dice")
-"""Metrics whose values lie between 0 and 1."""
 
 REGIME = "table"
 """Regime of scores whose model is not ours."""
@@ -72,21 +70,18 @@ def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> Scor
         refuse(_fault(file, f"a provenance, one of {', '.join(known)}", found, mend))
     if spec.layout not in ("wide", "long"):
         refuse(_fault(file, "scores.layout wide or long", repr(spec.layout), ""))
-    measures = {
-        name: Metric(name, measure.title or name, measure.higher_is_better, measure.unit)
-        for name, measure in spec.measures.items()
-    }
+    measures = {name: declare_metric(name, measure) for name, measure in spec.measures.items()}
     metrics = {**METRICS, **measures}
-    notes: list[str] = []
+    notes = [tell_metric(metric) for metric in measures.values()]
     table = _with_key(read_text_table(Path(file), notes), spec.columns, file)
     table = _filter_rows(table, spec, notes)
     spread = _spread_wide if spec.layout == "wide" else _spread_long
     cells = spread(table, spec, metrics)
     cells = _complete(cells, notes)
-    scores = _read_values(cells, spec, notes)
+    scores = _read_values(cells, spec, metrics, notes)
     scores = _add_macro(scores, notes)
     scores = scores.assign(regime=regime, ruler=ruler, provenance=spec.provenance)
-    cohort = _describe_exams(table, scores, spec, notes)
+    cohort = _describe_exams(table, scores, spec, metrics, notes)
     ordered = scores[list(Scores.to_schema().columns)].reset_index(drop=True)
     return ScoreRecords(check_table(ordered, Scores, file), cohort, measures, tuple(notes))
 
@@ -220,7 +215,9 @@ def _spread_long(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
     return cells
 
 
-def _read_values(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.DataFrame:
+def _read_values(
+    cells: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metric], notes: list[str]
+) -> pd.DataFrame:
     """Read cells as numbers; declared codes are undefined, all else that is no number a fault."""
     codes = {fold_spelling(code) for code in spec.missing}
     text = cells["cell"].fillna("").astype(str)
@@ -239,15 +236,16 @@ def _read_values(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.
         what = f"a number for {row['metric']} of {row['structure']}"
         faults.append(_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
     faults += _tell_more(spec, int(unread.sum()), "values that are no numbers")
-    bounded = cells["metric"].isin(UNIT_INTERVAL)
-    wrong = (bounded & ~value.between(0, 1) | (value < 0)) & value.notna()
-    wrong &= cells["metric"].isin(METRICS)
+    low, high = (
+        cells["metric"].map({name: getattr(m, bound) for name, m in metrics.items()}).astype(float)
+        for bound in ("low", "high")
+    )
+    wrong = (value < low) | (value > high)
     for row in list_rows(cells[wrong].head(SHOWN)):
-        share = row["metric"] in UNIT_INTERVAL
-        limits = "from 0 to 1" if share else "of at least 0"
-        percent = "divide percentages by 100, or " if share else ""
+        metric = metrics[row["metric"]]
+        percent = "divide percentages by 100, or " if metric.in_points else ""
         mend = f"{percent}declare the code in scores.missing"
-        what = f"{row['metric']} of {row['structure']} {limits}"
+        what = f"{row['metric']} of {row['structure']} {tell_range(metric)}"
         faults.append(_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
     faults += _tell_more(spec, int(wrong.sum()), "values out of range")
     refuse(*faults)
@@ -293,14 +291,18 @@ def _add_macro(scores: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _describe_exams(
-    table: pd.DataFrame, scores: pd.DataFrame, spec: ScoreTable, notes: list[str]
+    table: pd.DataFrame,
+    scores: pd.DataFrame,
+    spec: ScoreTable,
+    metrics: dict[str, Metric],
+    notes: list[str],
 ) -> pd.DataFrame:
     """Read who the exams are of, from a table of exams or from the score table itself."""
     exams = list(dict.fromkeys(scores["exam_id"]))
     if spec.cohort is not None:
         return read_exam_table(spec.cohort, spec.cohort_columns, spec.missing, exams, notes)
     used = set(spec.columns.values()) | {"structure", "metric", "value"}
-    used |= set(_find_columns(list(table.columns), {**METRICS}).values())
+    used |= set(_find_columns(list(table.columns), metrics).values())
     people = table.drop(columns=[c for c in table if c in used and c not in scores])
     people = people.drop(columns=[c for c in ("structure", "metric", "value") if c in people])
     return _describe(people.drop_duplicates(), exams, spec.missing, str(spec.file), notes)

@@ -7,6 +7,12 @@ import numpy as np
 import pandas as pd
 
 from tworulers.audit import AuditResult
+from tworulers.report.rate_intervals import (
+    Bounds,
+    explain_recommended,
+    name_recommended,
+    recommend_interval,
+)
 from tworulers.report.rows import iterate_rows
 from tworulers.report.style import label_grouping, score_label
 from tworulers.report.tables import (
@@ -20,9 +26,10 @@ from tworulers.report.tables import (
     write_rate,
     write_score,
 )
-from tworulers.schema import METRICS
+from tworulers.schema import Metric
 
 SMALL = "†"
+DEGENERATE = "degenerate"
 
 TEST_NAMES: Mapping[str, str] = {
     "mann_whitney": "Mann-Whitney",
@@ -48,6 +55,7 @@ def tabulate_groups(
     metric, structure : the score.
     suppress_below : groups with fewer exams are named but not described; 0 describes all.
     """
+    known = audit.metrics[metric]
     groups = _of_score(audit.groups, metric, structure)
     rates = _of_score(audit.rates, metric, structure)
     rates = rates[rates["primary"].astype(bool)].set_index(["grouping", "group"])
@@ -69,20 +77,17 @@ def tabulate_groups(
             [
                 *start,
                 f"{group.n}{mark}",
-                write_score(group.mean, metric, because),
-                write_score(group.sd, metric, because or ("one exam" if group.n == 1 else None)),
-                write_score(group.median, metric, because),
+                write_score(group.mean, known, because),
+                write_score(group.sd, known, because or ("one exam" if group.n == 1 else None)),
+                write_score(group.median, known, because),
                 UNDEFINED
                 if np.isnan(group.q1)
-                else f"{write_score(group.q1, metric)} to {write_score(group.q3, metric)}",
+                else f"{write_score(group.q1, known)} to {write_score(group.q3, known)}",
                 UNDEFINED if rate is None else write_rate(int(rate["successes"]), int(rate["n"])),
             ]
         )
     threshold = audit.settings.thresholds.get(metric)
-    known = METRICS.get(metric)
-    sign = "<" if known and not known.higher_is_better else ">"
-    unit = f" {known.unit}" if known and known.unit else ""
-    success = "success" if threshold is None else f"success ({sign} {threshold:g}{unit})"
+    success = "success" if threshold is None else f"success ({known.write_success(threshold)})"
     note = f"{SMALL} fewer than {audit.settings.min_group} exams: tested, but no verdict. " * any(
         SMALL in row[2] for row in rows
     )
@@ -94,19 +99,19 @@ def tabulate_groups(
         note += f" Over all rows, {undefined} undefined and {infinite} infinite scores are not in"
         note += " the means."
     columns = ("grouping", "group", "n", "mean", "SD", "median", "quartiles", success)
-    return make_table(f"{score_label(metric, structure)} by {ruler}", columns, rows, note.strip())
+    return make_table(f"{score_label(known, structure)} by {ruler}", columns, rows, note.strip())
 
 
 def tabulate_tests(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
     """Tabulate the rank test of every grouping for one score."""
-    titles = name_titles(audit)
+    titles, score = name_titles(audit), audit.metrics[metric]
     rows = []
     for test in iterate_rows(_of_score(audit.tests, metric, structure)):
         because = test.undefined_because
         gap = write_interval(
-            write_score(test.median_gap, metric, because),
-            write_score(test.median_gap_low, metric),
-            write_score(test.median_gap_high, metric),
+            write_score(test.median_gap, score, because),
+            write_score(test.median_gap_low, score),
+            write_score(test.median_gap_high, score),
         )
         known = isinstance(test.best_group, str)
         order = f"{test.best_group} / {test.worst_group}" if known else UNDEFINED
@@ -130,48 +135,74 @@ def tabulate_tests(audit: AuditResult, ruler: str, *, metric: str, structure: st
     columns += ["gap of medians", "best / worst group", "remark"]
     note = "Effect: rank-biserial correlation for two groups, epsilon squared for more. "
     note += "; ".join(_describe_family(row) for row in iterate_rows(audit.families))
-    return make_table(f"Tests of {score_label(metric, structure)} by {ruler}", columns, rows, note)
+    return make_table(f"Tests of {score_label(score, structure)} by {ruler}", columns, rows, note)
 
 
 def tabulate_ratios(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
     """Tabulate success rates, their difference and ratio, at the primary threshold."""
-    titles = name_titles(audit)
+    titles, known = name_titles(audit), audit.metrics[metric]
+    exact = audit.resampling_unit == "exam"
     table = _of_score(audit.disparities, metric, structure)
+    table = table[table["primary"].astype(bool)]
     rows = []
-    for ratio in iterate_rows(table[table["primary"].astype(bool)]):
+    for ratio in iterate_rows(table):
         because = ratio.undefined_because
         value = write_number(ratio.dir, 3, because)
-        if ratio.degenerate:
-            bca = percentile = "degenerate"
-        else:
-            bca = _write_bounds(ratio.dir_low, ratio.dir_high)
-            bca = bca if ratio.dir_method == "bca" else UNDEFINED
-            percentile = _write_bounds(ratio.dir_percentile_low, ratio.dir_percentile_high)
+        bca = _write_bounds(ratio.dir_low, ratio.dir_high) if ratio.dir_method == "bca" else ""
+        bounds = recommend_interval(ratio, audit.resampling_unit)
         rows.append(
             [
                 titles.get(ratio.grouping, ratio.grouping),
                 _write_counts(ratio.groups, ratio.counts),
                 write_number(ratio.dpd, 3, because),
                 value + (" below four fifths" if ratio.below_four_fifths else ""),
-                percentile,
-                bca,
+                DEGENERATE if ratio.degenerate else _write_recommended(bounds, exact),
+                DEGENERATE if ratio.degenerate else bca or UNDEFINED,
                 write_number(ratio.lowest_exact_bound, 2),
                 write_p(ratio.p_dpd),
             ]
         )
-    columns = ["grouping", "successes / n", "DPD", "DIR", "percentile interval", "BCa interval"]
+    columns = ["grouping", "successes / n", "DPD", "DIR"]
+    columns += [name_recommended(audit.resampling_unit), "published BCa interval"]
     columns += ["a rate may be as low as", "permutation p of DPD"]
     note = (
         "DIR is the lowest over the highest success rate and cannot exceed 1, so no interval of it "
-        "tests equality; the permutation p does. Degenerate: every draw gives the same ratio."
-    )
-    caption = f"Success rates of {score_label(metric, structure)} by {ruler}"
+        "tests equality; the permutation p does. Degenerate: every draw gives the same ratio. "
+    ) + explain_recommended(audit.resampling_unit)
+    caption = f"Success rates of {score_label(known, structure)}{_write_rule(table, known)}"
+    return make_table(f"{caption} by {ruler}", columns, rows, note)
+
+
+def tabulate_rate_differences(
+    audit: AuditResult, ruler: str, *, metric: str, structure: str
+) -> Table:
+    """Tabulate the difference of the success rates of each two groups, with Newcombe's interval."""
+    titles, known = name_titles(audit), audit.metrics[metric]
+    ratios = _of_score(audit.disparities, metric, structure)
+    rule = _write_rule(ratios[ratios["primary"].astype(bool)], known)
+    rows = []
+    for pair in iterate_rows(_of_score(audit.differences, metric, structure)):
+        bounds = (100 * pair.rate_difference_low, 100 * pair.rate_difference_high)
+        rows.append(
+            [
+                titles.get(pair.grouping, pair.grouping),
+                f"{pair.group_b} − {pair.group_a}",
+                f"{pair.n_b} and {pair.n_a}",
+                write_number(100 * pair.rate_difference, 1, "no exams"),
+                _write_bounds(*bounds, 1),
+            ]
+        )
+    columns = ("grouping", "groups", "n", "difference (percentage points)", "Newcombe's interval")
+    note = "The interval stays open where every exam of both groups succeeds, or none."
+    if audit.resampling_unit == "patient":
+        note += " It takes exams as independent; patients have several, so it is too narrow."
+    caption = f"Differences of success rates of {score_label(known, structure)}{rule} by {ruler}"
     return make_table(caption, columns, rows, note)
 
 
 def tabulate_power(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
     """Tabulate for tests that found nothing what they could have found."""
-    titles = name_titles(audit)
+    titles, known = name_titles(audit), audit.metrics[metric]
     rows = []
     table = _of_score(audit.power, metric, structure)
     for grouping, part in table.groupby("grouping", sort=False):
@@ -180,9 +211,9 @@ def tabulate_power(audit: AuditResult, ruler: str, *, metric: str, structure: st
         rows.append(
             [
                 titles.get(str(grouping), str(grouping)),
-                write_score(alone.observed_gap, metric),
-                write_score(alone.detectable_gap, metric, alone.undefined_because),
-                write_score(family.detectable_gap, metric, family.undefined_because),
+                write_score(alone.observed_gap, known),
+                write_score(alone.detectable_gap, known, alone.undefined_because),
+                write_score(family.detectable_gap, known, family.undefined_because),
                 f"{100 * alone.power_at_observed:.0f} %",
             ]
         )
@@ -190,7 +221,7 @@ def tabulate_power(audit: AuditResult, ruler: str, *, metric: str, structure: st
     columns += ["power at the gap seen"]
     note = "A gap smaller than these would probably have been missed: not finding it is no proof of"
     note += " equality."
-    caption = f"What could have been found: {score_label(metric, structure)} by {ruler}"
+    caption = f"What could have been found: {score_label(known, structure)} by {ruler}"
     return make_table(caption, columns, rows, note)
 
 
@@ -199,7 +230,8 @@ def tabulate_model(audit: AuditResult, ruler: str) -> Table:
     terms = audit.linear
     first = terms.iloc[0]
     because = first["undefined_because"]
-    caption = f"Joint model of {score_label(first['metric'], first['structure'])} by {ruler}"
+    score = score_label(audit.metrics[first["metric"]], first["structure"])
+    caption = f"Joint model of {score} by {ruler}"
     columns = ("term", "coefficient", "interval", "p")
     if isinstance(because, str) and because:
         return make_table(caption, columns, [], f"Not fitted: {because}.")
@@ -220,6 +252,12 @@ def tabulate_model(audit: AuditResult, ruler: str) -> Table:
     return make_table(caption, columns, rows, note)
 
 
+def _write_rule(ratios: pd.DataFrame, metric: Metric) -> str:
+    """Write what success is, from the threshold of the rows."""
+    thresholds = ratios["threshold"].unique()
+    return "".join(f", success {metric.write_success(value)}" for value in thresholds)
+
+
 def _describe_family(row: Any) -> str:
     missing = f"; missing: {row.missing}" if row.missing else ""
     return (
@@ -233,6 +271,12 @@ def _write_counts(groups: str, counts: str) -> str:
     return ", ".join(
         f"{g} {c}" for g, c in zip(groups.split(" / "), counts.split(" / "), strict=True)
     )
+
+
+def _write_recommended(bounds: Bounds, exact: bool) -> str:
+    """Write the recommended interval; one that is drawn among exact ones says so."""
+    drawn = exact and bounds.drawn and not np.isnan(bounds.low)
+    return _write_bounds(bounds.low, bounds.high) + (" (drawn)" if drawn else "")
 
 
 def _write_bounds(low: float, high: float, digits: int = 3) -> str:

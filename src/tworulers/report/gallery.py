@@ -19,7 +19,7 @@ from tworulers.report.verdict_figures import (
     draw_verdict_grid,
 )
 from tworulers.report.verdict_words import pick_flip
-from tworulers.schema import MACRO
+from tworulers.schema import MACRO, Metric
 from tworulers.stats.battery import EXTRA, RANDOM
 
 
@@ -47,6 +47,10 @@ class ShownAudit:
     def name(self) -> str:
         """Return the ruler with its title and provenance."""
         return name_ruler(self.result.ruler, self.title, self.result.provenance)
+
+    def metric(self, name: str) -> Metric:
+        """Return what the audit knows of a metric."""
+        return self.result.metrics[name]
 
 
 def pick_score(audit: AuditResult) -> tuple[str, str]:
@@ -80,6 +84,7 @@ def picture_two_rulers(
     """Show a score by group under each ruler; `groups` is named after its grouping."""
     grouping = str(groups.name)
     title = name_titles(judged[0].result).get(grouping, grouping)
+    known = judged[0].metric(metric)
     panels, parts = [], []
     for one in judged:
         key = {"grouping": grouping, "metric": metric, "structure": structure}
@@ -100,11 +105,11 @@ def picture_two_rulers(
         part = pd.DataFrame({"group": groups.reindex(value.index), "value": value})
         parts.append(part[part["group"].notna()].assign(ruler=one.ruler))
     figure = draw_two_rulers(
-        pd.concat(parts), panels, metric=metric, structure=structure, grouping_title=title
+        pd.concat(parts), panels, metric=known, structure=structure, grouping_title=title
     )
     names = " and ".join(one.name for one in judged)
     caption = (
-        f"{name_score(metric, structure)} of the {judged[0].result.regime} model's predictions by "
+        f"{name_score(known, structure)} of the {judged[0].result.regime} model's predictions by "
         f"{title.lower()}, judged by {names}. One point an exam; the box holds the middle half of "
         "a group, the thick line its median; the band spans the group medians, so its height is "
         "the gap."
@@ -120,10 +125,12 @@ def picture_inflation(
         {one.ruler: _score_of(one, metric, structure) for one in (first, second)}
     ).dropna(how="all")
     titles = {one.ruler: one.name for one in (first, second)}
-    figure = draw_inflation(paired, metric=metric, structure=structure, titles=titles)
+    known = first.metric(metric)
+    figure = draw_inflation(paired, metric=known, structure=structure, titles=titles)
+    better = "" if known.higher_is_better else ", which is worse,"
     caption = (
-        f"{name_score(metric, structure)} of each exam by {second.name} against the same by "
-        f"{first.name}. Points above the line score higher under {second.ruler}."
+        f"{name_score(known, structure)} of each exam by {second.name} against the same by "
+        f"{first.name}. Points above the line score higher{better} under {second.ruler}."
     )
     return take_picture(figure, f"inflation_{metric}_{structure}", caption)
 
@@ -135,6 +142,7 @@ def picture_grid(judged: Sequence[ShownAudit]) -> Picture:
     figure = draw_verdict_grid(
         tests,
         {one.ruler: one.name for one in judged},
+        metrics={name: m for one in judged for name, m in one.result.metrics.items()},
         groupings={one.ruler: write_labels(one.result) for one in judged},
         alpha=judged[0].result.settings.alpha,
     )
@@ -154,16 +162,18 @@ def picture_grid(judged: Sequence[ShownAudit]) -> Picture:
 
 def picture_forest(judged: Sequence[ShownAudit], *, metric: str, structure: str) -> Picture:
     """Show the ratio of success rates of every grouping with its intervals."""
+    known = judged[0].metric(metric)
     figure = draw_dir_forest(
         pd.concat([one.result.disparities for one in judged], ignore_index=True),
         {one.ruler: one.name for one in judged},
-        metric=metric,
+        metric=known,
         structure=structure,
         groupings=name_titles(judged[0].result),
         four_fifths=judged[0].result.settings.four_fifths,
+        resampling_unit=judged[0].result.resampling_unit,
     )
     caption = (
-        f"Disparate impact ratio of {name_score(metric, structure)}, by "
+        f"Disparate impact ratio of {name_score(known, structure)}, by "
         f"{', '.join(one.name for one in judged)}. Where every exam succeeds no draw differs: "
         "there is no interval, and the lower bound of a single rate says how little that proves."
     )
@@ -175,16 +185,17 @@ def picture_sweep(
 ) -> Picture:
     """Show the success rate of each group over thresholds."""
     title = name_titles(judged[0].result).get(grouping, grouping)
+    known = judged[0].metric(metric)
     figure = draw_threshold_sweep(
         {one.ruler: one.result.rates for one in judged},
         {one.ruler: one.name for one in judged},
         grouping=grouping,
         grouping_title=title,
-        metric=metric,
+        metric=known,
         structure=structure,
     )
     caption = (
-        f"Success rate by {title.lower()} for every threshold of {name_score(metric, structure)}, "
+        f"Success rate by {title.lower()} for every threshold of {name_score(known, structure)}, "
         f"by {', '.join(one.name for one in judged)}. The dotted line is the threshold that "
         "defines success."
     )
@@ -200,7 +211,10 @@ def picture_parts(first: ShownAudit, second: ShownAudit, verdicts: pd.DataFrame)
         key=lambda column: column.map(order) if column.name == "grouping" else column,
         kind="stable",
     )
-    figure = draw_parts(shown, groupings=titles, base=first.name, other=second.name)
+    metrics = first.result.metrics
+    figure = draw_parts(
+        shown, metrics=metrics, groupings=titles, base=first.name, other=second.name
+    )
     caption = (
         f"How the test statistic changed from {first.name} to {second.name}, in two parts: groups "
         "further apart (positive) or closer (negative), and less spread within groups (positive) "
@@ -211,15 +225,16 @@ def picture_parts(first: ShownAudit, second: ShownAudit, verdicts: pd.DataFrame)
 
 def picture_power(judged: Sequence[ShownAudit], *, metric: str, structure: str) -> Picture:
     """Show the gaps seen and the gaps that could have been found."""
+    known = judged[0].metric(metric)
     figure = draw_power(
         {one.ruler: one.result.power for one in judged},
         {one.ruler: one.name for one in judged},
-        metric=metric,
+        metric=known,
         structure=structure,
         groupings=write_labels(judged[0].result),
     )
     caption = (
-        f"Tests of {name_score(metric, structure)} that found nothing, by "
+        f"Tests of {name_score(known, structure)} that found nothing, by "
         f"{', '.join(one.name for one in judged)}: a true gap left of a mark would probably have "
         "been missed."
     )
@@ -246,16 +261,17 @@ def picture_chance(
         for one, side in ((first, "base"), (second, "other"))
     }
     title = name_titles(first.result).get(grouping, grouping)
+    known = first.metric(metric)
     figure = draw_verdict_chance(
         traces,
         {one.ruler: one.name for one in (first, second)},
         n=first.result.n_exams,
         grouping_title=title,
-        score=name_score(metric, structure),
+        score=name_score(known, structure),
     )
     caption = (
         f"How often a study of that many exams like these would find the difference in "
-        f"{name_score(metric, structure)} by {title.lower()}, judged by {first.name} and by "
+        f"{name_score(known, structure)} by {title.lower()}, judged by {first.name} and by "
         f"{second.name}. A changed conclusion is a window: with enough exams both rulers "
         "would find the gap they see here."
     )

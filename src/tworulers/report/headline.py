@@ -7,7 +7,7 @@ from tworulers.report.gallery import ShownAudit, pick_score
 from tworulers.report.page import Headline, RulerChange
 from tworulers.report.rows import find_row
 from tworulers.report.style import name_score, write_difference
-from tworulers.report.tables import write_count, write_score
+from tworulers.report.tables import write_count, write_value
 from tworulers.report.verdict_words import (
     CONCERN,
     MEANINGS,
@@ -39,7 +39,11 @@ def write_headline(judged: list[ShownAudit], change: RulerChange | None, groupin
     verdicts = change.comparison.verdicts
     verdicts = verdicts[verdicts["family"] != EXTRA]
     rows = tell_at_a_glance(
-        first.result.groupings, first.result.tests, second.result.tests, verdicts
+        first.result.groupings,
+        first.result.tests,
+        second.result.tests,
+        verdicts,
+        first.result.metrics,
     )
     found = [int(keep_stated(one.result.tests)["significant"].sum()) for one in judged]
     sizes = [_family_size(one) for one in judged]
@@ -89,15 +93,18 @@ def tell_inflation(first: ShownAudit, second: ShownAudit, change: RulerChange) -
     """Say how much better the model looks under the second ruler, and how much tighter."""
     metric, structure = pick_score(first.result)
     row = find_row(change.comparison.inflation, metric=metric, structure=structure)
-    label = name_score(metric, structure)
+    known = first.metric(metric)
+    label = name_score(known, structure)
     if row is None:
         return f"{label} was not compared."
-    means = [write_score(mean, metric) for mean in (row.mean_base, row.mean_other)]
+    means = [write_value(mean, known) for mean in (row.mean_base, row.mean_other)]
     text = (
         f"Mean {label} is {means[0]} by {first.ruler} and {means[1]} by {second.ruler}, "
-        f"{write_difference(abs(row.mean), metric)} "
+        f"{write_difference(abs(row.mean), known)} "
         f"{'higher' if row.mean > 0 else 'lower'}"
     )
+    if not known.higher_is_better and row.mean:
+        text += f" ({'worse' if row.mean > 0 else 'better'})"
     share = row.forgiven_share
     if share == share and share > 0:
         text += (
@@ -171,11 +178,12 @@ def _remark_on_size(judged: ShownAudit) -> list[str]:
         ]
         gaps = rows["detectable_gap"].dropna()
         if len(gaps):
+            known = judged.metric(metric)
             remarks.append(
                 f"Where {judged.ruler} finds no difference, gaps of "
-                f"{name_score(metric, structure)} below "
-                f"{write_difference(float(gaps.min()), metric)} to "
-                f"{write_difference(float(gaps.max()), metric)}, depending on the grouping, would "
+                f"{name_score(known, structure)} below "
+                f"{write_difference(float(gaps.min()), known)} to "
+                f"{write_difference(float(gaps.max()), known)}, depending on the grouping, would "
                 "probably have been missed: no difference found is not equality."
             )
     small = [
@@ -193,7 +201,11 @@ def _write_single(judged: ShownAudit) -> Headline:
     tests = judged.result.tests
     found = int(keep_stated(tests)["significant"].sum())
     rows = tell_at_a_glance(
-        judged.result.groupings, tests, tests, tests.assign(verdict="undefined").head(0)
+        judged.result.groupings,
+        tests,
+        tests,
+        tests.assign(verdict="undefined").head(0),
+        judged.result.metrics,
     )
     return Headline(
         question=(

@@ -16,23 +16,31 @@ from tworulers.report.style import (
     start_figure,
     wrap,
 )
+from tworulers.schema import Metric
 
 
 def draw_parts(
-    verdicts: pd.DataFrame, *, groupings: Mapping[str, str], base: str, other: str
+    verdicts: pd.DataFrame,
+    *,
+    metrics: Mapping[str, Metric],
+    groupings: Mapping[str, str],
+    base: str,
+    other: str,
 ) -> Figure:
     """Draw how much of each change of H is the doing of the gap and how much of the noise.
 
     Parameters
     ----------
     verdicts : verdicts of the tests to show, with `gap_part` and `noise_part`.
+    metrics : declarations of their metrics, by name.
     groupings : title of each grouping.
     base, other : description, with provenance, of the ruler compared with and of the other.
     """
     figure = start_figure(8.6, 0.42 * max(len(verdicts), 1) + 1.9)
     ax = figure.subplots()
     labels = [
-        f"{groupings.get(row.grouping, row.grouping)}: {score_label(row.metric, row.structure)}"
+        f"{groupings.get(row.grouping, row.grouping)}: "
+        f"{score_label(metrics[row.metric], row.structure)}"
         for row in iterate_rows(verdicts)
     ]
     for y, row in enumerate(iterate_rows(verdicts)):
@@ -65,7 +73,7 @@ def draw_power(
     power: Mapping[str, pd.DataFrame],
     rulers: Mapping[str, str],
     *,
-    metric: str,
+    metric: Metric,
     structure: str,
     groupings: Mapping[str, str],
 ) -> Figure:
@@ -83,7 +91,7 @@ def draw_power(
     names = list(groupings)
     for ax, (ruler, title) in zip(axes, rulers.items(), strict=True):
         table = power[ruler]
-        mine = table[(table["metric"] == metric) & (table["structure"] == structure)]
+        mine = table[(table["metric"] == metric.name) & (table["structure"] == structure)]
         colour = ruler_colour(ruler)
         for y, grouping in enumerate(names):
             rows = mine[mine["grouping"] == grouping].set_index("correction")

@@ -18,6 +18,7 @@ from tworulers.report.style import (
     wrap,
     write_difference,
 )
+from tworulers.schema import Metric
 
 GOLDEN_ANGLE = 2.399963
 
@@ -55,7 +56,7 @@ def draw_two_rulers(
     scores: pd.DataFrame,
     panels: Sequence[RulerPanel],
     *,
-    metric: str,
+    metric: Metric,
     structure: str,
     grouping_title: str,
 ) -> Figure:
@@ -139,7 +140,7 @@ def draw_groups(ax: Axes, scores: pd.DataFrame) -> None:
 
 
 def draw_inflation(
-    paired: pd.DataFrame, *, metric: str, structure: str, titles: Mapping[str, str]
+    paired: pd.DataFrame, *, metric: Metric, structure: str, titles: Mapping[str, str]
 ) -> Figure:
     """Draw each exam's score under the second ruler against its score under the first.
 
@@ -197,7 +198,7 @@ def draw_inflation(
     return figure
 
 
-def _write_sd(scores: pd.DataFrame, metric: str) -> str:
+def _write_sd(scores: pd.DataFrame, metric: Metric) -> str:
     grouped = scores.groupby("group", observed=True)["value"]
     residuals = scores["value"] - grouped.transform("mean")
     freedom = len(scores) - grouped.ngroups

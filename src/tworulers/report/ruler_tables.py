@@ -17,20 +17,23 @@ from tworulers.report.tables import (
     write_score,
 )
 from tworulers.report.verdict_words import TITLES
-from tworulers.schema import METRICS
+from tworulers.schema import Metric
 
 
-def tabulate_inflation(inflation: pd.DataFrame, base: str, other: str) -> Table:
+def tabulate_inflation(
+    inflation: pd.DataFrame, base: str, other: str, metrics: Mapping[str, Metric]
+) -> Table:
     """Tabulate the paired difference of every score.
 
     Parameters
     ----------
     inflation : of a comparison of rulers.
     base, other : the rulers, with provenance.
+    metrics : declarations of the metrics, by name, as the audits hold them.
     """
     rows = []
-    for row in iterate_rows(inflation[inflation["metric"].isin(METRICS)]):
-        because, metric = row.undefined_because, row.metric
+    for row in iterate_rows(inflation):
+        because, metric = row.undefined_because, metrics[row.metric]
         difference = write_interval(
             write_score(row.mean, metric, because),
             write_score(row.mean_low, metric),
@@ -87,12 +90,16 @@ def tabulate_closeness(closeness: pd.DataFrame, other: str) -> Table:
 
 
 def tabulate_verdicts(
-    verdicts: pd.DataFrame, titles: Mapping[str, str], base: str, other: str
+    verdicts: pd.DataFrame,
+    titles: Mapping[str, str],
+    base: str,
+    other: str,
+    metrics: Mapping[str, Metric],
 ) -> Table:
     """Tabulate what changing the ruler did to each test given, and the figures it is read from."""
     rows = []
     for row in iterate_rows(verdicts):
-        because = row.undefined_because
+        because, metric = row.undefined_because, metrics[row.metric]
         spread = write_interval(
             write_number(row.vcr_mad, 2, because),
             write_number(row.vcr_mad_low, 2),
@@ -103,11 +110,10 @@ def tabulate_verdicts(
             write_number(row.gap_ratio_low, 2),
             write_number(row.gap_ratio_high, 2),
         )
-        gaps = [write_score(gap, row.metric, because) for gap in (row.gap_base, row.gap_other)]
+        gaps = [write_score(gap, metric, because) for gap in (row.gap_base, row.gap_other)]
         rows.append(
             [
-                f"{titles.get(row.grouping, row.grouping)}: "
-                f"{score_label(row.metric, row.structure)}",
+                f"{titles.get(row.grouping, row.grouping)}: {score_label(metric, row.structure)}",
                 f"{write_p(row.p_base)} → {write_p(row.p_other)}",
                 f"{write_p(row.p_fdr_base)} → {write_p(row.p_fdr_other)}",
                 f"{gaps[0]} → {gaps[1]}",
@@ -125,12 +131,15 @@ def tabulate_verdicts(
     return make_table("What changing the ruler did", columns, rows, note)
 
 
-def tabulate_four_fifths(table: pd.DataFrame, titles: Mapping[str, str]) -> Table:
+def tabulate_four_fifths(
+    table: pd.DataFrame, titles: Mapping[str, str], metrics: Mapping[str, Metric]
+) -> Table:
     """Tabulate the success ratios that one ruler alone puts below four fifths."""
     rows = [
         [
-            f"{titles.get(row.grouping, row.grouping)}: {score_label(row.metric, row.structure)}",
-            f"{row.threshold:g}",
+            f"{titles.get(row.grouping, row.grouping)}: "
+            f"{score_label(metrics[row.metric], row.structure)}",
+            metrics[row.metric].write_success(row.threshold),
             write_number(row.dir_base, 3),
             str(row.counts_base),
             write_number(row.dir_other, 3),
@@ -138,28 +147,34 @@ def tabulate_four_fifths(table: pd.DataFrame, titles: Mapping[str, str]) -> Tabl
         ]
         for row in iterate_rows(table)
     ]
-    columns = ("score", "threshold", "DIR, first", "counts, first", "DIR, second", "counts, second")
+    columns = ("score", "success", "DIR, first", "counts, first", "DIR, second", "counts, second")
     return make_table("Below four fifths under one ruler only", columns, rows)
 
 
 def tabulate_regimes(
-    differences: pd.DataFrame, gaps: pd.DataFrame, base: str, other: str, ruler: str
+    differences: pd.DataFrame,
+    gaps: pd.DataFrame,
+    base: str,
+    other: str,
+    ruler: str,
+    metrics: Mapping[str, Metric],
 ) -> Table:
     """Tabulate how two regimes' scores differ under one ruler, and how many gaps changed."""
     rows = []
-    for row in iterate_rows(differences[differences["metric"].isin(METRICS)]):
+    for row in iterate_rows(differences):
+        metric = metrics[row.metric]
         mine = gaps[(gaps["metric"] == row.metric) & (gaps["structure"] == row.structure)]
         counts = mine["change"].value_counts()
         rows.append(
             [
-                score_label(row.metric, row.structure),
+                score_label(metric, row.structure),
                 str(row.n),
-                write_score(row.mean_base, row.metric),
-                write_score(row.mean_other, row.metric),
+                write_score(row.mean_base, metric),
+                write_score(row.mean_other, metric),
                 write_interval(
-                    write_score(row.mean, row.metric, row.undefined_because),
-                    write_score(row.mean_low, row.metric),
-                    write_score(row.mean_high, row.metric),
+                    write_score(row.mean, metric, row.undefined_because),
+                    write_score(row.mean_low, metric),
+                    write_score(row.mean_high, metric),
                 ),
                 write_p(row.wilcoxon_p),
                 f"{counts.get('wider', 0)} / {counts.get('narrower', 0)} of {len(mine)}",

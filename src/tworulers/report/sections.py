@@ -6,6 +6,7 @@ from tworulers.report.audit_tables import (
     tabulate_groups,
     tabulate_model,
     tabulate_power,
+    tabulate_rate_differences,
     tabulate_ratios,
     tabulate_tests,
 )
@@ -42,7 +43,7 @@ from tworulers.report.ruler_tables import (
     tabulate_verdicts,
 )
 from tworulers.report.style import name_ruler, score_label
-from tworulers.report.tables import Table, make_table, write_number, write_p
+from tworulers.report.tables import Table, make_table, write_p, write_score
 from tworulers.report.warning_section import tell_of_warning
 
 
@@ -134,7 +135,8 @@ def _rulers(
     pictures: tuple[Picture, ...] = ()
     if at_hand:
         pictures = (picture_inflation(first, second, metric=metric, structure=structure),)
-    tables = [tabulate_inflation(change.comparison.inflation, first.name, second.name)]
+    metrics, names = first.result.metrics, (first.name, second.name)
+    tables = [tabulate_inflation(change.comparison.inflation, *names, metrics)]
     if len(closeness):
         tables.append(tabulate_closeness(closeness, second.name))
     title = "What the second ruler forgives"
@@ -154,7 +156,7 @@ def _tests(judged: list[ShownAudit], others: list[ShownAudit]) -> Section:
     )
     more = []
     for one in judged:
-        for name, where in list_scores(one)[:12]:
+        for name, where in list_scores(one):
             if (name, where) != (metric, structure):
                 more.append(tabulate_tests(one.result, one.name, metric=name, structure=where))
     return Section(
@@ -190,10 +192,11 @@ def _why(change: RulerChange | None, judged: list[ShownAudit]) -> list[Section]:
         if flips
         else "No conclusion changed with the ruler. The parts of one score are shown all the same."
     )
-    tables = [tabulate_verdicts(shown, titles, first.name, second.name)] if len(shown) else []
+    metrics, names = first.result.metrics, (first.name, second.name)
+    tables = [tabulate_verdicts(shown, titles, *names, metrics)] if len(shown) else []
     if len(change.comparison.four_fifths):
-        tables.append(tabulate_four_fifths(change.comparison.four_fifths, titles))
-    every = tabulate_verdicts(change.comparison.verdicts, titles, first.name, second.name)
+        tables.append(tabulate_four_fifths(change.comparison.four_fifths, titles, metrics))
+    every = tabulate_verdicts(change.comparison.verdicts, titles, *names, metrics)
     return [
         Section(
             "why",
@@ -217,22 +220,27 @@ def _rates(judged: list[ShownAudit], grouping: str) -> list[Section]:
         return []
     shown = dict.fromkeys(metrics, structure)
     forests = [picture_forest(judged, metric=m, structure=s) for m, s in shown.items()]
-    ratios = [
-        tabulate_ratios(one.result, one.name, metric=m, structure=s)
+    tables = {
+        m: [
+            tabulate(one.result, one.name, metric=m, structure=s)
+            for tabulate in (tabulate_ratios, tabulate_rate_differences)
+            for one in judged
+        ]
         for m, s in shown.items()
-        for one in judged
-    ]
+    }
+    first, *rest = tables.values()
     rates = Section(
         "rates",
         "Success rates and their ratio",
         (
-            "Rates are shown with their counts. The percentile interval stands beside the "
-            "published BCa interval, which draws its lower bound up where the ratio is near 1; no "
-            "conclusion rests on it alone.",
+            "Rates are shown with their counts. The interval with the best measured coverage "
+            "stands beside the published BCa interval, which draws its lower bound up where the "
+            "ratio is near 1; for a group of few exams look at the difference of the rates, whose "
+            "interval (Newcombe's) holds at any size.",
         ),
         (forests[0],),
-        tuple(ratios[: len(judged)]),
-        tuple(ratios[len(judged) :]),
+        tuple(first),
+        tuple(table for part in rest for table in part),
         "The other scores",
         tuple(forests[1:]),
     )
@@ -260,7 +268,7 @@ def _groups(judged: list[ShownAudit], suppress_below: int) -> Section:
             for one in judged
         ]
 
-    rest = [s for s in list_scores(judged[0]) if s != (metric, structure)][:12]
+    rest = [s for s in list_scores(judged[0]) if s != (metric, structure)]
     return Section(
         "groups",
         "Where the groups lie",
@@ -308,7 +316,12 @@ def _regimes(findings: Findings) -> list[Section]:
         comparison = change.comparison
         tables.append(
             tabulate_regimes(
-                comparison.differences, comparison.gaps, change.base, change.other, ruler
+                comparison.differences,
+                comparison.gaps,
+                change.base,
+                change.other,
+                ruler,
+                sides[0].result.metrics,
             )
         )
     if not tables:
@@ -356,6 +369,7 @@ def _everything(findings: Findings) -> Section:
     for (regime, ruler), one in findings.audits.items():
         metric, structure = pick_score(one.result)
         overall = find_row(one.result.overall, metric=metric, structure=structure)
+        known = one.metric(metric)
         for family in one.result.families.to_dict("records"):
             rows.append(
                 [
@@ -363,7 +377,7 @@ def _everything(findings: Findings) -> Section:
                     ruler,
                     one.result.provenance,
                     f"{one.result.n_exams}",
-                    f"{score_label(metric, structure)} {write_number(overall.mean, 4)}",
+                    f"{score_label(known, structure)} {write_score(overall.mean, known)}",
                     f"{family['family']}: {family['significant']} of {family['size']}",
                     write_p(family["smallest_p"]),
                     write_p(family["smallest_p_fdr"]),

@@ -9,7 +9,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 from matplotlib.figure import Figure
 
-from tworulers.schema import METRICS
+from tworulers.report.tables import keep_digits
+from tworulers.schema import Metric
 
 RULER_COLOURS: Mapping[str, str] = {
     "gold": "#B07D00",
@@ -101,22 +102,21 @@ def name_ruler(ruler: str, title: str, provenance: str) -> str:
     return f"{described} (provenance {provenance})"
 
 
-def score_label(metric: str, structure: str) -> str:
+def score_label(metric: Metric, structure: str) -> str:
     """Write a score as an axis label with its unit: `HD95, macro (mm)`."""
-    known = METRICS.get(metric)
-    unit = f" ({known.unit})" if known and known.unit else ""
-    return f"{known.title if known else metric}, {structure}{unit}"
+    unit = f" ({metric.unit})" if metric.unit else ""
+    return f"{metric.title}, {structure}{unit}"
 
 
-def name_score(metric: str, structure: str) -> str:
+def name_score(metric: Metric, structure: str) -> str:
     """Name a score within a sentence, without its unit: `macro Dice`."""
-    known = METRICS.get(metric)
-    return f"{structure} {known.title if known else metric}"
+    return f"{structure} {metric.title}"
 
 
-def write_difference(value: float, metric: str) -> str:
-    """Write a difference of scores in its unit: millimetres, or points (hundredths) of a share."""
-    known = METRICS.get(metric)
+def write_difference(value: float, metric: Metric) -> str:
+    """Write a difference of scores in the metric's unit, or in points (hundredths) of a share."""
     if value != value:
         return "undefined"
-    return f"{value:.2f} {known.unit}" if known and known.unit else f"{100 * value:.2f} points"
+    if metric.in_points:
+        return f"{100 * value:.2f} points"
+    return f"{keep_digits(value, 2)} {metric.unit}".strip()

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tworulers.schema import METRICS
+from tworulers.schema import Metric
+from tworulers.stats.spread import DECIMALS
 
 UNDEFINED = "—"
-NUMBER = re.compile(r"^[<>]?\s?[-+−]?\d[\d.,]*( ?%| mm| points)?( \[.*\])?†?$")
+NUMBER = re.compile(r"^[<>]?\s?[-+−]?\d[\d.,]*( ?%)?( \[.*\])?†?$")
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,24 @@ def write_p(value: float | None, because: object = None) -> str:
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
 
 
-def write_score(value: float | None, metric: str, because: object = None) -> str:
-    """Write a score with four decimals, a distance in millimetres with three."""
-    known = METRICS.get(metric)
-    return write_number(value, 3 if known and known.unit else 4, because)
+def write_score(value: float | None, metric: Metric, because: object = None) -> str:
+    """Write a score without its unit: one from 0 to 1 with four decimals, others with three."""
+    if metric.in_points or value is None or not math.isfinite(value):
+        return write_number(value, 4, because)
+    return keep_digits(value, 3)
+
+
+def keep_digits(value: float, decimals: int) -> str:
+    """Write a number with so many decimals, a small one with three digits."""
+    # Differences are not known beyond this; a rounded -0.0 reads as a direction that is not there.
+    value = round(value, DECIMALS) + 0.0
+    small = 0 < abs(value) < 10.0 ** (1 - decimals)
+    return f"{value:.3g}" if small else f"{value:.{decimals}f}"
+
+
+def write_value(value: float | None, metric: Metric) -> str:
+    """Write a score with its unit, as in a sentence: `0.8962`, `3.412 mm`."""
+    return f"{write_score(value, metric)} {metric.unit}".strip()
 
 
 def write_interval(value: str, low: str, high: str) -> str:

@@ -1,6 +1,6 @@
 """What every test and every success rate of an audit says, at one glance and ruler by ruler."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from tworulers.report.rate_intervals import name_recommended, recommend_interval
 from tworulers.report.rows import iterate_rows
 from tworulers.report.style import (
     GROUP_COLOURS,
@@ -21,7 +22,7 @@ from tworulers.report.style import (
     start_figure,
     wrap,
 )
-from tworulers.schema import MACRO, METRICS
+from tworulers.schema import MACRO, Metric
 
 STRONGEST = 0.5
 """Effect size from which a cell of the grid is darkest: large by the usual conventions."""
@@ -44,6 +45,7 @@ def draw_verdict_grid(
     tests: pd.DataFrame,
     rulers: Mapping[str, str],
     *,
+    metrics: Mapping[str, Metric],
     groupings: Mapping[str, Mapping[str, str]],
     alpha: float = 0.05,
 ) -> Figure:
@@ -53,6 +55,7 @@ def draw_verdict_grid(
     ----------
     tests : the tests of one or more rulers (`tables.Tests`).
     rulers : name and description, with provenance, of the rulers to show, in order.
+    metrics : declarations of the metrics, by name.
     groupings : for each ruler, name and label, with group sizes, of the groupings, in order.
     alpha : level.
     """
@@ -67,6 +70,8 @@ def draw_verdict_grid(
     axes = figure.subplots(rows, columns, sharey=alike, squeeze=False).ravel()
     for ax, (ruler, described) in zip(axes, rulers.items(), strict=False):
         draw_grid(ax, tests[tests["ruler"] == ruler], scores, names, alpha=alpha)
+        heads = [head_score(structure, metrics[metric]) for structure, metric in scores]
+        ax.set_xticks(range(len(scores)), heads, fontsize=8)
         labels = [wrap(groupings[ruler].get(name, name), 36) for name in names]
         ax.set_yticks(range(len(names)), labels)
         ax.tick_params(axis="y", labelsize=8.5)
@@ -127,7 +132,6 @@ def draw_grid(
                 ax.plot(x, y - 0.1, "o", markersize=8, markeredgecolor="white", color="white")
                 ax.plot(x, y - 0.1, "o", markersize=6.5, markerfacecolor=inner, color="black")
     ax.set(xlim=(-0.5, len(scores) - 0.5), ylim=(len(groupings) - 0.5, -0.5))
-    ax.set_xticks(range(len(scores)), [head_score(s, m) for s, m in scores], fontsize=8)
     ax.tick_params(length=0)
     ax.grid(visible=False)
     for spine in ax.spines.values():
@@ -138,10 +142,11 @@ def draw_dir_forest(
     disparities: pd.DataFrame,
     rulers: Mapping[str, str],
     *,
-    metric: str,
+    metric: Metric,
     structure: str,
     groupings: Mapping[str, str],
     four_fifths: float = 0.8,
+    resampling_unit: str = "exam",
 ) -> Figure:
     """Draw the lowest over the highest success rate of each grouping, with two intervals.
 
@@ -152,10 +157,11 @@ def draw_dir_forest(
     metric, structure : the score.
     groupings : name and title of the groupings to show, in order.
     four_fifths : the line below which the four-fifths rule speaks of adverse impact.
+    resampling_unit : as the audits drew, which decides the recommended interval.
     """
     mine = disparities[disparities["primary"].astype(bool)]
-    mine = mine[(mine["metric"] == metric) & (mine["structure"] == structure)]
-    cells = {(row["grouping"], row["ruler"]): row for row in mine.to_dict("records")}
+    mine = mine[(mine["metric"] == metric.name) & (mine["structure"] == structure)]
+    cells = {(row.grouping, row.ruler): row for row in iterate_rows(mine)}
     lines = [(grouping, ruler) for grouping in groupings for ruler in rulers]
     figure = start_figure(10.2, 0.34 * len(lines) + 0.2 * len(groupings) + 1.9)
     ax = figure.subplots()
@@ -167,7 +173,8 @@ def draw_dir_forest(
         labels.append(wrap(groupings[grouping] + order, 32))
         for ruler in rulers:
             if (grouping, ruler) in cells:
-                lowest = min(lowest, _draw_ratio(ax, cells[grouping, ruler], y, ruler))
+                cell = cells[grouping, ruler]
+                lowest = min(lowest, _draw_ratio(ax, cell, y, ruler, resampling_unit))
             y += 1
         y += 0.6
     floor = max(-0.03, lowest - 0.04)
@@ -178,11 +185,9 @@ def draw_dir_forest(
     ax.tick_params(axis="y", length=0)
     ax.grid(visible=False, axis="y")
     threshold = mine["threshold"].iloc[0] if len(mine) else float("nan")
-    known = METRICS.get(metric)
-    sign, unit = ("<", " mm") if known and not known.higher_is_better else (">", "")
     ax.set_xlabel(
         f"disparate impact ratio: lowest over highest success rate (1 = equal)\n"
-        f"success: {score_label(metric, structure)} {sign} {threshold:g}{unit}; dashed red: "
+        f"success: {score_label(metric, structure)} {metric.write_success(threshold)}; dashed red: "
         f"{four_fifths:g}, the four-fifths line"
     )
     ax.set_title(
@@ -193,8 +198,15 @@ def draw_dir_forest(
         for ruler, title in rulers.items()
     ]
     handles += [
-        Line2D([], [], color="#555555", linewidth=5, alpha=0.5, label="BCa interval"),
-        Line2D([], [], color="#555555", linewidth=1.3, marker="|", label="percentile interval"),
+        Line2D([], [], color="#555555", linewidth=5, alpha=0.5, label="published BCa interval"),
+        Line2D(
+            [],
+            [],
+            color="#555555",
+            linewidth=1.3,
+            marker="|",
+            label=name_recommended(resampling_unit),
+        ),
         Line2D(
             [],
             [],
@@ -209,37 +221,38 @@ def draw_dir_forest(
     return figure
 
 
-def _draw_ratio(ax: Axes, row: Mapping[Hashable, Any], y: float, ruler: str) -> float:
+def _draw_ratio(ax: Axes, row: Any, y: float, ruler: str, resampling_unit: str) -> float:
     """Draw one ratio with its intervals and counts; return the lowest value drawn."""
     colour = ruler_colour(ruler)
     place = ax.get_yaxis_transform()
-    ax.text(1.01, y, str(row["counts"]).replace(" / ", " · "), transform=place, va="center",
+    ax.text(1.01, y, str(row.counts).replace(" / ", " · "), transform=place, va="center",
             fontsize=8.5, color=colour)  # fmt: skip
-    if np.isnan(row["dir"]):
-        reason = row["undefined_because"] if isinstance(row["undefined_because"], str) else ""
+    if np.isnan(row.dir):
+        reason = row.undefined_because if isinstance(row.undefined_because, str) else ""
         ax.text(0.99, y, f"undefined: {reason}", transform=place, va="center", ha="right",
                 fontsize=8.5, color=colour)  # fmt: skip
         return float("inf")
-    lowest = [row["dir"]]
-    if bool(row["degenerate"]):
-        ax.plot(row["dir"], y, "D", color=colour, markerfacecolor="white", markersize=6, zorder=4)
-        bound = row["lowest_exact_bound"]
+    lowest = [row.dir]
+    if bool(row.degenerate):
+        ax.plot(row.dir, y, "D", color=colour, markerfacecolor="white", markersize=6, zorder=4)
+        bound = row.lowest_exact_bound
         note = f"no interval: all draws equal; a rate may be as low as {bound:.2f}"
-        ax.annotate(note, (row["dir"], y), xytext=(-9, 0), textcoords="offset points", ha="right",
+        ax.annotate(note, (row.dir, y), xytext=(-9, 0), textcoords="offset points", ha="right",
                     va="center", fontsize=8, color="#555555",
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # fmt: skip
-        return float(row["dir"])
-    if not np.isnan(row["dir_low"]):
-        bca = row["dir_method"] == "bca"
+        return float(row.dir)
+    if not np.isnan(row.dir_low):
+        bca = row.dir_method == "bca"
         if bca:
-            ax.plot([row["dir_low"], row["dir_high"]], [y, y], color=colour, linewidth=5,
+            ax.plot([row.dir_low, row.dir_high], [y, y], color=colour, linewidth=5,
                     alpha=0.5, solid_capstyle="butt", zorder=2)  # fmt: skip
-            lowest.append(row["dir_low"])
-    if not np.isnan(row["dir_percentile_low"]):
-        ax.plot([row["dir_percentile_low"], row["dir_percentile_high"]], [y, y], color=colour,
-                linewidth=1.3, marker="|", markersize=8, zorder=3)  # fmt: skip
-        lowest.append(row["dir_percentile_low"])
-    ax.plot(row["dir"], y, "o", color=colour, markersize=6, zorder=4)
+            lowest.append(row.dir_low)
+    bounds = recommend_interval(row, resampling_unit)
+    if not np.isnan(bounds.low):
+        ax.plot([bounds.low, bounds.high], [y, y], color=colour, linewidth=1.3, marker="|",
+                markersize=8, zorder=3)  # fmt: skip
+        lowest.append(bounds.low)
+    ax.plot(row.dir, y, "o", color=colour, markersize=6, zorder=4)
     return float(min(lowest))
 
 
@@ -249,7 +262,7 @@ def draw_threshold_sweep(
     *,
     grouping: str,
     grouping_title: str,
-    metric: str,
+    metric: Metric,
     structure: str,
 ) -> Figure:
     """Draw how the success rate of each group depends on the threshold, ruler by ruler.
@@ -262,13 +275,12 @@ def draw_threshold_sweep(
     """
     figure = start_figure(4.7 * len(rulers) + 0.3, 4.5)
     axes = figure.subplots(1, len(rulers), sharey=True, squeeze=False)[0]
-    known = METRICS.get(metric)
-    sign = "<" if known and not known.higher_is_better else ">"
+    sign = ">" if metric.higher_is_better else "<"
     for ax, (ruler, title) in zip(axes, rulers.items(), strict=True):
         table = rates[ruler]
         mine = table[
             (table["grouping"] == grouping)
-            & (table["metric"] == metric)
+            & (table["metric"] == metric.name)
             & (table["structure"] == structure)
         ]
         groups = list(dict.fromkeys(mine["group"]))
@@ -309,7 +321,6 @@ def order_scores(tests: pd.DataFrame) -> list[tuple[str, str]]:
     return sorted(found, key=lambda score: (metrics.index(score[1]), score[0] == MACRO))
 
 
-def head_score(structure: str, metric: str) -> str:
+def head_score(structure: str, metric: Metric) -> str:
     """Write a score as a short heading of two lines."""
-    known = METRICS.get(metric)
-    return f"{known.title if known else metric}\n{structure}"
+    return f"{metric.title}\n{structure}"

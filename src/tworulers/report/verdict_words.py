@@ -8,6 +8,7 @@ import pandas as pd
 from tworulers.report.rows import iterate_rows
 from tworulers.report.style import name_score
 from tworulers.report.tables import write_count, write_p
+from tworulers.schema import Metric
 from tworulers.stats.battery import EXTRA
 from tworulers.stats.clearest import find_clearest, shown_p
 
@@ -65,7 +66,7 @@ class Glance:
     tone: str
 
 
-def describe_finding(tests: pd.DataFrame) -> str:
+def describe_finding(tests: pd.DataFrame, metrics: Mapping[str, Metric]) -> str:
     """Say what the tests of one grouping found; never that groups are equal."""
     done = tests[tests["p_fdr"].notna()]
     first = find_clearest(done)
@@ -73,7 +74,7 @@ def describe_finding(tests: pd.DataFrame) -> str:
         reasons = tests["undefined_because"].dropna().unique()
         return "not tested" + (f": {reasons[0]}" if len(reasons) else "")
     found = int(done["significant"].sum())
-    where = name_score(first["metric"], first["structure"])
+    where = name_score(metrics[first["metric"]], first["structure"])
     smallest, adjusted = write_p(shown_p(done).min()), write_p(first["p_fdr"])
     least = f"smallest p {smallest}, adjusted {adjusted} ({where})"
     if found == 0:
@@ -121,7 +122,11 @@ def pick_flip(verdicts: pd.DataFrame, preferred: tuple[str, str] | None = None) 
 
 
 def tell_at_a_glance(
-    groupings: pd.DataFrame, base: pd.DataFrame, other: pd.DataFrame, verdicts: pd.DataFrame
+    groupings: pd.DataFrame,
+    base: pd.DataFrame,
+    other: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    metrics: Mapping[str, Metric],
 ) -> list[Glance]:
     """Say for every grouping what each of two rulers found and what the change did.
 
@@ -130,6 +135,7 @@ def tell_at_a_glance(
     groupings : the groupings of the base audit: `grouping`, `title`, `groups`.
     base, other : the tests of both audits.
     verdicts : of their comparison.
+    metrics : declarations of the metrics, by name.
     """
     rows = []
     for grouping in iterate_rows(groupings):
@@ -139,7 +145,7 @@ def tell_at_a_glance(
         ]
         judged = verdicts[verdicts["grouping"] == grouping.grouping]
         title, why, tone = describe_change(judged)
-        first, second = (describe_finding(table) for table in mine)
+        first, second = (describe_finding(table, metrics) for table in mine)
         rows.append(
             Glance(
                 grouping.grouping,

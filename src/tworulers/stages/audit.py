@@ -19,13 +19,14 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
 from tworulers.metrics.asked import list_asked, require_metrics, require_structures
 from tworulers.report.gallery import ShownAudit, audit_figures
+from tworulers.report.tables import write_score
 from tworulers.schema import MACRO, METRICS, Metric, Ruler, Settings
 from tworulers.schema_sources import Attributes
 from tworulers.sentences import verdict_sentences
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import run_stage
 from tworulers.stages._warning import write_warning
-from tworulers.summary import OF_TEST, summarise
+from tworulers.summary import OF_SCORE, OF_TEST, summarise
 from tworulers.tables import Cohort, Scores, list_rows
 from tworulers.tracking import RunRecord
 
@@ -242,16 +243,17 @@ def show_overall(found: AuditResult) -> None:
     """Print the scores over all exams."""
     show_table(
         f"{_title(found)}, no groupings",
-        ("metric", "structure", "mean", "median", "SD", "infinite", "undefined"),
+        ("metric", "structure", "mean", "SD", "median", "infinite", "undefined"),
         [
             (
-                row["metric"],
+                f"{row['metric']} ({unit})" if unit else row["metric"],
                 row["structure"],
-                *(f"{row[name]:.4f}" for name in ("mean", "median", "sd")),
+                *(write_score(row[name], found.metrics[row["metric"]]) for name in OF_SCORE),
                 row["n_infinite"],
                 row["n_undefined"],
             )
             for row in list_rows(found.overall)
+            for unit in [found.metrics[row["metric"]].unit]
         ],
     )
 

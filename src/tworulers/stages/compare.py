@@ -30,7 +30,7 @@ from tworulers.rulers import (
     compare_rulers,
     verdict_probability,
 )
-from tworulers.schema import MACRO, Ruler, Settings
+from tworulers.schema import MACRO, Metric, Ruler, Settings
 from tworulers.stages._anchoring import anchor_scores
 from tworulers.stages._comparison import show_regimes, show_rulers, write_comparison, write_note
 from tworulers.stages._figures import write_figures
@@ -275,6 +275,7 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     tables = [read_score_table(spec, name) for spec, name in zip(specs, names, strict=True)]
     for note in (note for table in tables for note in table.notes):
         say(note)
+    require_same_measures(*(table.measures for table in tables))
     groups, _ = form_groups(tables[0].cohort, settings.attributes)
     patients = tables[0].cohort.set_index("exam_id")["patient_id"]
     base, other = (_audit_table(table, groups, patients, settings) for table in tables)
@@ -290,6 +291,25 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     tags = {"attributes": settings.attributes.name, "dataset": stem}
     name = f"rulers · {names[0]}, {names[1]}"
     return result, RunRecord("compare", name, write_note(found.summary), tags, metrics=metrics)
+
+
+def require_same_measures(first: Mapping[str, Metric], second: Mapping[str, Metric]) -> None:
+    """Refuse two tables that declare a metric of their own differently.
+
+    Raises
+    ------
+    ValueError : naming each metric and both declarations.
+    """
+    apart = [
+        f"{name}: {first.get(name)} and {second.get(name)}"
+        for name in {**first, **second}
+        if first.get(name) != second.get(name)
+    ]
+    if apart:
+        raise ValueError(
+            "scores.measures and against.measures have to declare the same:\n  "
+            + "\n  ".join(apart)
+        )
 
 
 def _scored_cohort(scores: pd.DataFrame, layout: Layout) -> pd.DataFrame:

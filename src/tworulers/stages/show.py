@@ -58,7 +58,7 @@ def list_rows(first: ShownAudit, change: RulerChange) -> list[tuple[str, ...]]:
         rows.append(
             (
                 str(grouping["title"]),
-                name_score(str(row["metric"]), str(row["structure"])),
+                name_score(first.metric(str(row["metric"])), str(row["structure"])),
                 *[
                     write_p(row[name])
                     for name in ("p_base", "p_fdr_base", "p_other", "p_fdr_other")

@@ -22,8 +22,9 @@ from tworulers.report.verdict_figures import (
     scale_effect,
 )
 from tworulers.rulers import Comparison
+from tworulers.schema import METRICS
 
-DICE = {"metric": "dice", "structure": "macro"}
+DICE = {"metric": METRICS["dice"], "structure": "macro"}
 
 
 def read(figure: Figure) -> str:
@@ -84,7 +85,7 @@ def test_grid_marks_significance_and_hatches_what_is_undefined(
     tests = pd.concat([one.result.tests for one in audits.values()], ignore_index=True)
     tests.loc[0, ["p", "p_fdr", "effect"]] = np.nan
     labels = {ruler: write_labels(one.result) for ruler, one in audits.items()}
-    figure = draw_verdict_grid(tests, names(audits), groupings=labels)
+    figure = draw_verdict_grid(tests, names(audits), metrics=METRICS, groupings=labels)
     text = read(figure)
     assert "Female\u00a0(n\u00a038)" in text
     assert "(provenance silver)" in text
@@ -145,7 +146,9 @@ def test_mechanism_and_power_name_their_rulers(
     verdicts = comparison.verdicts.copy()
     verdicts.loc[0, ["gap_part", "noise_part"]] = np.nan
     parts = read(
-        draw_parts(verdicts, groupings=titles, base=rulers["gold"], other=rulers["silver"])
+        draw_parts(
+            verdicts, metrics=METRICS, groupings=titles, base=rulers["gold"], other=rulers["silver"]
+        )
     )
     assert "provenance gold" in parts
     assert "undefined" in parts

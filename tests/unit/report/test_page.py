@@ -23,6 +23,7 @@ from tworulers.report.verdict_words import (
     pick_flip,
 )
 from tworulers.rulers import Comparison
+from tworulers.schema import METRICS
 from tworulers.stats.diagnosis import Verdict
 
 
@@ -296,7 +297,7 @@ def test_a_flip_is_the_preferred_score_or_the_clearest() -> None:
 
 def test_a_finding_is_told_with_raw_and_adjusted_p(audits: dict[str, ShownAudit]) -> None:
     tests = audits["silver"].result.tests
-    told = describe_finding(tests[tests["grouping"] == "age_3bin"])
+    told = describe_finding(tests[tests["grouping"] == "age_3bin"], METRICS)
     assert told.startswith("difference in")
     assert "worst for" in told
     assert re.search(r"smallest p [<\d. ]+, adjusted 0\.0", told)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tworulers.report.gallery import ShownAudit
 from tworulers.report.tables import write_p
 from tworulers.report.verdict_words import describe_finding
-from tworulers.schema import Audit
+from tworulers.schema import METRICS, Audit
 from tworulers.schema_sources import Attributes
 from tworulers.sentences import verdict_sentences
 from tworulers.stats.families import adjust_family
@@ -50,11 +50,11 @@ def test_the_smallest_p_is_the_smallest_and_the_score_named_has_it(tests: pd.Dat
     groups = pd.DataFrame({name: pd.Categorical(["a", "b"] * 6) for name in ("sex", "age")})
     told = summarise_groupings(groups, tests, Audit(), Attributes("two")).set_index("grouping")
     for grouping, part in tests.groupby("grouping"):
-        said = describe_finding(part)
+        said = describe_finding(part, METRICS)
         row = told.loc[grouping]
         if part["p"].isna().all():
             assert said == "not tested: one group"
-            assert row["smallest_p_fdr_metric"] is None
+            assert pd.isna(row["smallest_p_fdr_metric"])
             continue
         least = part[part["p"] == part["p"].min()]
         shown, score = re.findall(r"smallest p (.+?), adjusted .+? \((\w+ \w+)\)", said)[0]

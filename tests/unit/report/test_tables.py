@@ -27,6 +27,7 @@ from tworulers.report.tables import (
     write_score,
 )
 from tworulers.rulers import Comparison
+from tworulers.schema import METRICS
 
 DICE = {"metric": "dice", "structure": "macro"}
 
@@ -47,8 +48,8 @@ def cells(table: Table) -> str:
         (write_number(np.inf), "∞"),
         (write_number(np.nan), "—"),
         (write_number(None, because="no events"), "— (no events)"),
-        (write_score(0.89624, "dice"), "0.8962"),
-        (write_score(1.2488, "hd95"), "1.249"),
+        (write_score(0.89624, METRICS["dice"]), "0.8962"),
+        (write_score(1.2488, METRICS["hd95"]), "1.249"),
         (write_rate(20, 21), "20/21 (95 %)"),
         (write_rate(0, 0), "— (no exams)"),
         (write_interval("1", "0", "2"), "1 [0, 2]"),
@@ -130,10 +131,14 @@ def test_a_model_that_was_not_fitted_says_why(audits: dict[str, ShownAudit]) -> 
 
 
 def test_comparison_tables_name_both_rulers(comparison: Comparison) -> None:
-    inflation = tabulate_inflation(comparison.inflation, "gold (provenance gold)", "silver (x)")
+    inflation = tabulate_inflation(
+        comparison.inflation, "gold (provenance gold)", "silver (x)", METRICS
+    )
     assert "gold (provenance gold)" in inflation.note
     assert "0.8962 | 0.9735 | 0.0772" in cells(inflation)
-    verdicts = tabulate_verdicts(comparison.verdicts, {"age_3bin": "Age"}, "gold", "silver")
+    verdicts = tabulate_verdicts(
+        comparison.verdicts, {"age_3bin": "Age"}, "gold", "silver", METRICS
+    )
     assert any("Age: Dice, macro" in row[0] for row in verdicts.rows)
     assert "nan" not in cells(verdicts).lower()
 
