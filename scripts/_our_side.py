@@ -32,16 +32,14 @@ def preprocess(arguments: argparse.Namespace) -> None:
 
 
 def export(arguments: argparse.Namespace) -> None:
-    from tworulers.recipe.derived import mirror_axes
     from tworulers.recipe.interop import TrainedModel, export_trained_model
-    from tworulers.recipe.predict import load_network
+    from tworulers.recipe.predict import load_member
 
     plans = plans_from_json(json.loads((arguments.work / "plans.json").read_text()))
     facts = facts_from_json(json.loads((arguments.work / "dataset.json").read_text()))
     plan = plans.configuration(CONFIGURATION)
-    network = load_network(arguments.fold / "final.pt", plan, facts)
-    axes = mirror_axes(plan.patch_size)
-    model = TrainedModel(plans, facts, CONFIGURATION, axes, {"0": network})
+    fold = load_member(arguments.fold / "final.pt", plan, facts)
+    model = TrainedModel(plans, facts, CONFIGURATION, fold.mirror_axes, {"0": fold.network})
     export_trained_model(model, arguments.work / "exported")
 
 
@@ -54,7 +52,7 @@ def predict(arguments: argparse.Namespace) -> None:
     from tworulers.stages._exams import read_channels
 
     model = load_trained_model(arguments.model)
-    networks = {model.configuration: list(model.networks.values())}
+    networks = {model.configuration: model.members}
     predictor = ExamPredictor(
         model.plans, model.facts, networks, load_recipe("resenc_l"), load_trainer()
     )

@@ -8,20 +8,18 @@ import json
 import runpy
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from tworulers.io.images import write_image, write_label
 from tworulers.io.records import write_json, write_table
 from tworulers.recipe.interop import TrainedModel, export_trained_model, load_trained_model
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
-from tworulers.recipe.predict import ExamPredictor, PreparedImage, load_network
+from tworulers.recipe.predict import ExamPredictor, PreparedImage, load_member
 from tworulers.recipe.preprocess import preprocess_image
 from tworulers.schema import Recipe, Trainer
 
@@ -118,10 +116,8 @@ def test_an_exported_model_predicts_the_same_label_map_from_the_peers_arrays(pro
     plans = plans_from_json(json.loads((plan / "plans.json").read_text()))
     facts = facts_from_json(json.loads((plan / "dataset.json").read_text()))
     weights = next((project / BASE).glob("models/gold/3d_fullres/fold_0/final.pt"))
-    network = load_network(weights, plans.configuration("3d_fullres"), facts)
-    recipe = yaml.safe_load((project / "conf" / "recipe" / "tiny.yaml").read_text())
-    assert not recipe["mirror"]
-    model = TrainedModel(plans, facts, "3d_fullres", (), {"0": network})
+    fold = load_member(weights, plans.configuration("3d_fullres"), facts)
+    model = TrainedModel(plans, facts, "3d_fullres", fold.mirror_axes, {"0": fold.network})
     exported = load_trained_model(export_trained_model(model, project / "exported"))
     prepared = preprocess_image(
         read_as_peer(project / "four.nii.gz")[None], SPACING[::-1], exported.plans, "3d_fullres"
@@ -129,14 +125,26 @@ def test_an_exported_model_predicts_the_same_label_map_from_the_peers_arrays(pro
     predictor = ExamPredictor(
         exported.plans,
         exported.facts,
-        {"3d_fullres": list(exported.networks.values())},
-        replace(Recipe(), mirror=False),
+        {"3d_fullres": exported.members},
+        Recipe(),
         Trainer(),
     )
     fused = predictor.predict_exam(PreparedImage("four", {"3d_fullres": prepared}))
     label = read_as_peer(Path(written.get_filename()))
     assert label.any()
     assert (fused.label_map != label).mean() < 0.002, "but for the rounding of float16 arrays"
+
+
+def test_a_network_that_learnt_without_mirroring_is_not_mirrored(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "argv", [])
+    (label,) = (project / BASE / "predictions" / "gold").glob("**/four.nii.gz")
+    before = read_as_peer(label)
+    label.unlink()
+    command("predict", "regime=gold", "recipe.mirror=true")
+    np.testing.assert_array_equal(read_as_peer(label), before)
 
 
 def test_results_of_another_axis_order_are_refused(

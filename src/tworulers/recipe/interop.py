@@ -60,6 +60,14 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class Member:
+    """A trained network (a fold), and the axes of its patch that it learnt to be mirrored along."""
+
+    network: nn.Module
+    mirror_axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class TrainedModel:
     """A trained configuration: its plan and the networks of its folds, ready to predict."""
 
@@ -68,6 +76,11 @@ class TrainedModel:
     configuration: str
     mirror_axes: tuple[int, ...]
     networks: Mapping[str, nn.Module]
+
+    @property
+    def members(self) -> list[Member]:
+        """The folds as `ExamPredictor` takes them."""
+        return [Member(network, self.mirror_axes) for network in self.networks.values()]
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

@@ -13,9 +13,10 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from tworulers.recipe.augment import downsample_label
+from tworulers.recipe.augment import downsample_label, plan_augmentation
 from tworulers.recipe.data import Batch
 from tworulers.recipe.derived import deep_supervision_scales, deep_supervision_weights
+from tworulers.recipe.interop import Member
 from tworulers.recipe.loss import (
     OverlapCounts,
     count_overlap,
@@ -97,6 +98,17 @@ class SegmentationModule(pl.LightningModule):
         self._counts: OverlapCounts | None = None
         self._started = time.monotonic()
 
+    @property
+    def member(self) -> Member:
+        """The network with the axes that its samples are mirrored along."""
+        augmentation = plan_augmentation(
+            self.plan.patch_size,
+            self.recipe.augmentation,
+            self.recipe.mirror,
+            self.plan.use_mask_for_norm,
+        )
+        return Member(self.network, augmentation.mirror_axes)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """The recipe's optimiser; its rate is set before every step."""
         return build_optimizer(self.network.parameters(), self.recipe)
@@ -146,7 +158,7 @@ class SegmentationModule(pl.LightningModule):
         if not self.trainer.is_global_zero:
             return
         if self.best is not None and smoothed is not None and smoothed > max(known, default=-1.0):
-            save_weights(self.network, self.best, record)
+            save_weights(self.member, self.best, record)
         if self.report is not None:
             self.report(record)
 
@@ -207,10 +219,11 @@ def _freeze_heads(network: nn.Module, weights: Sequence[float]) -> None:
         head.requires_grad_(weight > 0)
 
 
-def save_weights(network: nn.Module, path: Path, record: EpochRecord) -> None:
-    """Write the weights of a network and the epoch they come from, whole or not at all."""
+def save_weights(member: Member, path: Path, record: EpochRecord) -> None:
+    """Write the weights of a network, its mirrored axes and its epoch, whole or not at all."""
     content = {
-        "network_weights": {k: v.cpu() for k, v in network.state_dict().items()},
+        "network_weights": {k: v.cpu() for k, v in member.network.state_dict().items()},
+        "mirror_axes": list(member.mirror_axes),
         "epoch": record.epoch,
         "smoothed_pseudo_dice": record.smoothed_pseudo_dice,
     }

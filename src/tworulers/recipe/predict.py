@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -13,9 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tworulers.recipe.derived import mirror_axes
 from tworulers.recipe.fuse import FusedExam, fuse_exam
-from tworulers.recipe.interop import load_weights
+from tworulers.recipe.interop import Member, load_weights
 from tworulers.recipe.plan import ConfigurationPlan, DatasetFacts, Plans
 from tworulers.recipe.preprocess import Geometry
 from tworulers.recipe.resenc import build_network
@@ -45,23 +44,30 @@ class ExamPredictor:
     plans, facts
         The plan of every configuration; labels of the data set.
     networks
-        Trained networks (folds) by configuration; they are put into evaluation mode.
+        Trained folds by configuration; they are put into evaluation mode.
     recipe, trainer
-        Tiles and mirroring; device, precision, threads and exams a batch.
+        Tiles, and whether to mirror (only ever along the axes a fold has learnt); device,
+        precision, threads and exams a batch.
     """
 
     def __init__(
         self,
         plans: Plans,
         facts: DatasetFacts,
-        networks: Mapping[str, Sequence[nn.Module]],
+        networks: Mapping[str, Sequence[Member]],
         recipe: Recipe,
         trainer: Trainer,
     ) -> None:
         self.plans, self.facts, self.recipe, self.trainer = plans, facts, recipe, trainer
         device = choose_device(trainer)
         self.networks = {
-            name: [_place(member, plans.configuration(name), trainer, device) for member in folds]
+            name: [
+                replace(
+                    fold,
+                    network=_place(fold.network, plans.configuration(name), trainer, device),
+                )
+                for fold in folds
+            ]
             for name, folds in networks.items()
         }
         torch.set_num_threads(trainer.threads)
@@ -95,21 +101,21 @@ class ExamPredictor:
             [
                 volume.cpu().numpy()
                 for volume in predict_logits(
-                    network,
+                    fold.network,
                     images,
                     plan.patch_size,
-                    mirror_axes=mirror_axes(plan.patch_size) if self.recipe.mirror else (),
+                    mirror_axes=fold.mirror_axes if self.recipe.mirror else (),
                     overlap=self.recipe.tile_overlap,
                     accumulate=accumulate,
                     batch=self.trainer.predict_batch * slices,
                     autocast=AUTOCAST.get(self.trainer.precision),
                 )
             ]
-            for network in self.networks[name]
+            for fold in self.networks[name]
         ]
 
 
-def load_network(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> nn.Module:
+def load_member(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> Member:
     """Build a configuration's network and fill in the weights of a finished fold.
 
     Raises
@@ -117,14 +123,20 @@ def load_network(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> nn
     FileNotFoundError
         No such weights.
     ValueError
-        Weights of another architecture, with the names that do not fit.
+        Weights of another architecture, with the names that do not fit, or of a version that did
+        not keep the mirrored axes.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: the fold is not trained to its end.")
-    weights = torch.load(path, map_location="cpu", weights_only=True)["network_weights"]
+    stored = torch.load(path, map_location="cpu", weights_only=True)
+    if "mirror_axes" not in stored:
+        raise ValueError(
+            f"{path} is of an earlier version, which did not keep the axes that were mirrored: "
+            "train again."
+        )
     network = build_network(plan.architecture, len(facts.channel_names), facts.n_classes)
-    load_weights(network, weights, str(path))
-    return network
+    load_weights(network, stored["network_weights"], str(path))
+    return Member(network, tuple(stored["mirror_axes"]))
 
 
 def choose_device(trainer: Trainer) -> torch.device:

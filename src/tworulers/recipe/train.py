@@ -23,6 +23,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from tworulers.recipe.clean import dice_of
 from tworulers.recipe.data import FoldData
 from tworulers.recipe.derived import require_memory
+from tworulers.recipe.interop import Member
 from tworulers.recipe.module import EpochRecord, SegmentationModule, save_weights
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
@@ -95,12 +96,12 @@ def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
     module = _fit(task, plans, facts, report)
     if not module.trainer.is_global_zero:
         return FoldResult(output, pd.DataFrame(), pd.DataFrame())
-    save_weights(module.network, output / FINAL, module.curve[-1])
+    save_weights(module.member, output / FINAL, module.curve[-1])
     if (scratch / BEST).is_file():
         (scratch / BEST).replace(output / BEST)
     curve = pd.DataFrame([asdict(record) for record in module.curve])
     _write_frame(curve, output / CURVE)
-    rows = predict_validation(task, plans, facts, module.network)
+    rows = predict_validation(task, plans, facts, module.member)
     _write_frame(rows, output / CROSS_VALIDATION)
     for checkpoint in scratch.glob("*.ckpt"):
         checkpoint.unlink()
@@ -108,13 +109,13 @@ def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
 
 
 def predict_validation(
-    task: FoldTask, plans: Plans, facts: DatasetFacts, network: torch.nn.Module
+    task: FoldTask, plans: Plans, facts: DatasetFacts, member: Member
 ) -> pd.DataFrame:
     """Predict a fold's validation exams on their own grid: one row an exam and structure.
 
     Where the recipe selects among configurations, their probabilities are kept beside the rows.
     """
-    networks = {task.configuration: [network]}
+    networks = {task.configuration: [member]}
     predictor = ExamPredictor(plans, facts, networks, task.recipe, task.trainer)
     images, labels = Path(task.images), Path(task.labels)
     names = {value: name for name, value in facts.labels.items()}

@@ -136,14 +136,14 @@ def _predict_chunk(ensemble: Ensemble, folder: Path, chunk: list[tuple[str, Path
 
 def _load(ensemble: Ensemble) -> Any:
     from tworulers.recipe.plan_json import facts_from_json, plans_from_json
-    from tworulers.recipe.predict import ExamPredictor, load_network
+    from tworulers.recipe.predict import ExamPredictor, load_member
 
     key = repr(ensemble)
     if key not in _LOADED:
         plans = plans_from_json(json.loads(ensemble.plans.read_text()))
         facts = facts_from_json(json.loads(ensemble.dataset.read_text()))
         networks = {
-            name: [load_network(path, plans.configuration(name), facts) for path in paths]
+            name: [load_member(path, plans.configuration(name), facts) for path in paths]
             for name, paths in ensemble.weights.items()
         }
         _LOADED.clear()

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -18,7 +19,11 @@ from tworulers.recipe.interop import (
     load_weights,
 )
 from tworulers.recipe.override import override_plan
+from tworulers.recipe.predict import ExamPredictor, PreparedImage
+from tworulers.recipe.preprocess import preprocess_image, restore_probabilities
 from tworulers.recipe.resenc import build_network
+from tworulers.recipe.window import predict_logits
+from tworulers.schema import Recipe, Trainer
 
 MODEL = Path(__file__).parents[2] / "golden" / "tiny_model"
 WEIGHTS = MODEL / "fold_0" / "checkpoint_final.pth"
@@ -71,6 +76,32 @@ def test_exported_model_comes_back_the_same(tmp_path: Path) -> None:
     assert set(written) == set(theirs)
     assert set(written["init_args"]) == set(theirs["init_args"])
     assert list(written["network_weights"]) == list(theirs["network_weights"])
+
+
+@pytest.mark.parametrize("stored", [None, (0,), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_model_is_mirrored_along_the_axes_of_its_checkpoint_alone(
+    copy: Path, stored: tuple[int, ...] | None, asked: bool
+) -> None:
+    file = copy / "fold_0" / "checkpoint_final.pth"
+    content = torch.load(file, weights_only=False)
+    torch.save({**content, "inference_allowed_mirroring_axes": stored}, file)
+    model = load_trained_model(copy)
+    image = np.random.default_rng(0).normal(100, 20, (1, 10, 20, 18)).astype(np.float32)
+    array, geometry = preprocess_image(image, (1, 1, 1), model.plans, "3d_fullres")
+    patch = model.plans.configuration("3d_fullres").patch_size
+    axes = (stored or ()) if asked else ()
+    (expected,) = predict_logits(model.networks["0"], [array], patch, mirror_axes=axes)
+    (plain,) = predict_logits(model.networks["0"], [array], patch)
+    predictor = ExamPredictor(
+        model.plans, model.facts, {"3d_fullres": model.members}, Recipe(mirror=asked), Trainer()
+    )
+    fused = predictor.predict_exam(PreparedImage("a", {"3d_fullres": (array, geometry)}))
+    np.testing.assert_allclose(
+        fused.probabilities, restore_probabilities(expected.numpy(), geometry), atol=1e-5
+    )
+    moved = abs(fused.probabilities - restore_probabilities(plain.numpy(), geometry)).max()
+    assert bool(moved > 1e-3) is bool(axes)
 
 
 def test_prefixes_of_compiled_and_distributed_networks_are_dropped(copy: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 import torch
 from recipe_toy import FACTS, RECIPE, SPACING, TRAINER, draw_exam, make_plans
 
+from tworulers.recipe.interop import Member
 from tworulers.recipe.plan import Plans
-from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device, load_network
+from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device, load_member
 from tworulers.recipe.preprocess import preprocess_image, preprocess_label
 from tworulers.recipe.resenc import build_network
 from tworulers.recipe.store import (
@@ -28,8 +29,10 @@ def build_predictor(plans: Plans, batch: int, mirror: bool = False) -> ExamPredi
     torch.manual_seed(0)
     networks = {}
     for name in ("2d", "3d_fullres"):
+        plan = plans.configuration(name)
         networks[name] = [
-            build_network(plans.configuration(name).architecture, 1, 3) for _ in range(2)
+            Member(build_network(plan.architecture, 1, 3), tuple(range(plan.dimension)))
+            for _ in range(2)
         ]
     trainer = replace(TRAINER, predict_batch=batch)
     return ExamPredictor(plans, FACTS, networks, replace(RECIPE, mirror=mirror), trainer)
@@ -56,6 +59,14 @@ def test_batches_do_not_change_predictions(mirror: bool) -> None:
         np.testing.assert_allclose(fused.probabilities, again.probabilities, atol=1e-4)
 
 
+def test_weights_without_their_mirrored_axes_are_refused(tmp_path: Path) -> None:
+    plan = make_plans().configuration("2d")
+    network = build_network(plan.architecture, 1, 3)
+    torch.save({"network_weights": network.state_dict()}, tmp_path / "final.pt")
+    with pytest.raises(ValueError, match="did not keep the axes that were mirrored: train again"):
+        load_member(tmp_path / "final.pt", plan, FACTS)
+
+
 def test_asking_for_a_gpu_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="no GPU is visible: use trainer=cpu"):
@@ -65,7 +76,7 @@ def test_asking_for_a_gpu_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPa
 def test_missing_weights_are_named(tmp_path: Path) -> None:
     plan = make_plans().configuration("2d")
     with pytest.raises(FileNotFoundError, match=r"final\.pt is missing: the fold is not trained"):
-        load_network(tmp_path / "final.pt", plan, FACTS)
+        load_member(tmp_path / "final.pt", plan, FACTS)
 
 
 def test_stored_exam_comes_back(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from recipe_toy import EXAMS, FACTS, RECIPE, SHAPE, make_plans, make_task
 
 from tworulers.recipe.module import EpochRecord
 from tworulers.recipe.parallel import FoldError, run_folds
-from tworulers.recipe.predict import load_network
+from tworulers.recipe.predict import load_member
 from tworulers.recipe.store import load_probabilities
 from tworulers.recipe.task import FoldTask, task_from_json
 from tworulers.recipe.train import train_fold
@@ -119,7 +119,7 @@ def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     train_fold(task)
     other = make_plans(replace(RECIPE, plan=replace(RECIPE.plan, base_features=8)))
     with pytest.raises(ValueError, match="holds the weights of another network"):
-        load_network(Path(task.output) / "final.pt", other.configuration("3d_fullres"), FACTS)
+        load_member(Path(task.output) / "final.pt", other.configuration("3d_fullres"), FACTS)
 
 
 def test_task_travels_as_plain_data(tmp_path: Path) -> None:
