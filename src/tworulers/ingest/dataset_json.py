@@ -42,8 +42,11 @@ def read_dataset_json(root: Path) -> Declared:
         )
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         refuse(Fault(FaultKind.FILES, "JSON", str(error), "correct the file", file="dataset.json"))
+    if not isinstance(content, dict):
+        found = f"a {type(content).__name__}"
+        refuse(Fault(FaultKind.FILES, "a JSON object", found, "correct it", file="dataset.json"))
     labels: Any = content.get("labels")
     if not isinstance(labels, dict) or not labels:
         refuse(

@@ -128,7 +128,7 @@ def read_fold_file(path: Path) -> list[dict[str, list[str]]]:
         refuse(Fault(FaultKind.LEAKAGE, shape, "no such file", "give split.file", file=str(path)))
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         content = f"no JSON ({error})"
     sound = isinstance(content, list) and all(
         isinstance(fold, dict)

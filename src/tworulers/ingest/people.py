@@ -1,6 +1,6 @@
 """Who the exams are of: attributes read from a table of people or of exams, cleaned, and joined."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -169,8 +169,14 @@ def join_people(
         )
     people, faults = collapse_duplicates(people, key, file)
     known, wanted = set(people[key]), set(exams[key])
+    alike = _index_lookalikes(known)
+    if wanted and not wanted & known and not any(_bare(name) in alike for name in wanted):
+        expected = f"a row for each {key} of the exams, such as {min(wanted)!r}"
+        found = f"none of {len(wanted)} in {len(known)} rows"
+        mend = f"is this the column of {key}? Map it with the columns of the table"
+        refuse(Fault(FaultKind.TABLE, expected, found, mend, file))
     for name in sorted(wanted - known):
-        hint = _find_lookalike(name, known)
+        hint = alike.get(_bare(name))
         mend = (
             f"the table has {hint!r}: were zeros lost, or letters changed?"
             if hint
@@ -227,10 +233,12 @@ def _clean_ages(frame: pd.DataFrame, key: str, file: str) -> tuple[pd.DataFrame,
     )
 
 
-def _find_lookalike(name: str, known: set[str]) -> str | None:
-    """Find an id that differs only in leading zeros, a trailing ``.0``, case or blanks."""
-    alike = [other for other in known if _bare(other) == _bare(name)]
-    return min(alike, default=None)
+def _index_lookalikes(known: Iterable[str]) -> dict[str, str]:
+    """Return the first id of each bare form: ids alike but for leading zeros, a trailing ``.0``, case or blanks."""
+    alike: dict[str, str] = {}
+    for name in sorted(known):
+        alike.setdefault(_bare(name), name)
+    return alike
 
 
 def _bare(name: str) -> str:

@@ -1,9 +1,14 @@
 """NIfTI volumes with their geometry: read strictly, written atomically."""
 
 import gzip
-from collections.abc import Iterable
+import math
+import os
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import EllipsisType
 from typing import Generic, TypeVar
 
 import nibabel as nib
@@ -11,16 +16,23 @@ import numpy as np
 import numpy.typing as npt
 from nibabel.filebasedimages import ImageFileError
 
+from tworulers.io.memory import available_bytes
 from tworulers.io.records import written_beside
 
 INTEGER_TOLERANCE = 1e-3
 """How far a stored label may lie from an integer and still be that integer (rounding of float files)."""
 
+MAX_VOXELS = 2**30
+"""Most voxels of an image; the variable TWORULERS_MAX_VOXELS sets another limit."""
+
+_SLAB = 2**20
+"""Voxels that are looked at at once where a copy of all of them would be large."""
+
 
 class ImageError(ValueError):
     """An image cannot be used; the message names the file and the reason.
 
-    `kind` is `missing`, `unreadable`, `misnamed`, `volumes` or `values`; `found` holds what was counted.
+    `kind` is `missing`, `unreadable`, `misnamed`, `volumes`, `size` or `values`; `found` holds what was counted.
     """
 
     def __init__(
@@ -108,7 +120,7 @@ def read_image(path: Path) -> ImageVolume:
     image = _open(path)
     shape = _three_axes(image, path)
     return Volume(
-        _voxels(image, path).reshape(shape).astype(np.float32),
+        _voxels(image, path, 4).reshape(shape).astype(np.float32),
         np.asarray(image.affine, float),
         path,
     )
@@ -128,25 +140,31 @@ def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
     """
     image = _open(path)
     shape = _three_axes(image, path)
-    stored = _voxels(image, path).reshape(shape)
-    if np.issubdtype(stored.dtype, np.floating):
-        rounded = np.rint(stored)
-        fractional = np.abs(stored - rounded) > INTEGER_TOLERANCE
-        fractional |= ~np.isfinite(stored)
-        if fractional.any():
-            raise ImageError(
-                f"{path}: {int(fractional.sum())} label voxels are not integers (for example "
-                f"{stored[fractional][0]:.4g}); interpolated labels cannot be scored. Export the label again without "
-                f"interpolation",
-                "values",
-                {"fractional": int(fractional.sum()), "example": float(stored[fractional][0])},
-            )
-        stored = rounded
-    values, counts = np.unique(stored, return_counts=True)
+    stored = _voxels(image, path, 1).reshape(shape)
+    array = np.empty(shape, np.uint8, order="F")
+    found: Counter[int] = Counter()
+    fractional, example = 0, 0.0
+    for slab in _slabs(shape):
+        part = stored[slab]
+        if np.issubdtype(part.dtype, np.floating):
+            rounded = np.rint(part)
+            wrong = ~(np.abs(part - rounded) <= INTEGER_TOLERANCE)
+            if wrong.any():
+                example = example if fractional else float(part[wrong][0])
+                fractional += int(wrong.sum())
+                continue
+            part = rounded
+        found.update(_count_values(part))
+        array[slab] = part.astype(np.uint8, casting="unsafe")
+    if fractional:
+        raise ImageError(
+            f"{path}: {fractional} label voxels are not integers (for example {example:.4g}); interpolated labels "
+            f"cannot be scored. Export the label again without interpolation",
+            "values",
+            {"fractional": fractional, "example": example},
+        )
     allowed = {0, *labels} if labels is not None else set(range(256))
-    unexpected = {
-        int(v): int(n) for v, n in zip(values, counts, strict=True) if int(v) not in allowed
-    }
+    unexpected = {value: found[value] for value in sorted(found) if value not in allowed}
     if unexpected:
         raise ImageError(
             f"{path}: unexpected label values {unexpected} (value: voxels); expected {sorted(allowed)[:20]}. "
@@ -154,7 +172,7 @@ def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
             "values",
             {"unexpected": unexpected},
         )
-    return Volume(stored.astype(np.uint8), np.asarray(image.affine, float), path)
+    return Volume(array, np.asarray(image.affine, float), path)
 
 
 def write_label(
@@ -216,11 +234,60 @@ def _three_axes(image: nib.Nifti1Image, path: Path) -> tuple[int, ...]:
     return (*shape, 1, 1, 1)[:3]
 
 
-def _voxels(image: nib.Nifti1Image, path: Path) -> npt.NDArray[np.generic]:
+def _voxels(image: nib.Nifti1Image, path: Path, bytes_made: int) -> npt.NDArray[np.generic]:
+    """Read the voxels of an image that is small enough for them and for what is made of them.
+
+    Parameters
+    ----------
+    bytes_made : bytes a voxel of the array that the caller makes.
+    """
+    _refuse_large(image, path, bytes_made)
     try:
         return np.asanyarray(image.dataobj)
-    except (OSError, EOFError, ValueError, gzip.BadGzipFile) as error:
+    except MemoryError as error:
+        raise ImageError(f"{path}: memory ran out while it was read ({error})", "size") from error
+    except (OSError, EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
         raise ImageError(f"{path} ends early or is damaged ({error}); copy it again") from error
+
+
+def _refuse_large(image: nib.Nifti1Image, path: Path, bytes_made: int) -> None:
+    """Judge by the header alone whether an image is too large."""
+    voxels = math.prod(int(size) for size in image.shape)
+    most = int(os.environ.get("TWORULERS_MAX_VOXELS", MAX_VOXELS))
+    if voxels > most:
+        raise ImageError(
+            f"{path} has {voxels:,} voxels by its header (shape {tuple(image.shape)}); at most {most:,} are read. Is "
+            f"the header damaged? If it is right, set TWORULERS_MAX_VOXELS",
+            "size",
+            {"voxels": voxels},
+        )
+    slope, intercept = image.dataobj.slope, image.dataobj.inter
+    scaled = (slope, intercept) != (1.0, 0.0)
+    needed = voxels * ((8 if scaled else image.get_data_dtype().itemsize) + bytes_made)
+    available = available_bytes()
+    if available is not None and needed > available:
+        raise ImageError(
+            f"{path} needs {needed / 2**20:,.0f} MB to be read (shape {tuple(image.shape)}); "
+            f"{max(available, 0) / 2**20:,.0f} MB are available. Free memory, or give fewer processes",
+            "size",
+            {"bytes": needed},
+        )
+
+
+def _count_values(part: npt.NDArray[np.generic]) -> dict[int, int]:
+    """Return the whole-number values of some voxels, each with its number."""
+    if part.dtype == np.uint8:
+        counts = np.bincount(part.ravel(order="K"), minlength=256)
+        return {int(value): int(counts[value]) for value in np.flatnonzero(counts)}
+    values, counts = np.unique(part, return_counts=True)
+    return {int(value): int(n) for value, n in zip(values, counts, strict=True)}
+
+
+def _slabs(shape: tuple[int, ...]) -> Iterator[tuple[EllipsisType, slice]]:
+    """Cut an image across its last axis into parts that lie together in memory."""
+    step = max(1, _SLAB // max(1, math.prod(shape[:-1])))
+    for start in range(0, shape[-1], step):
+        yield ..., slice(start, start + step)
 
 
 def _write(path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]) -> None:

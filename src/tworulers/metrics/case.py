@@ -68,7 +68,9 @@ def score_case(
     _check_case(prediction, reference, affine, structures, metrics, levels_of)
     spacing = np.linalg.norm(affine[:3, :3], axis=0)[: reference.ndim]
     voxel_mm3 = voxel_volume(affine)
-    box = bound((prediction != 0) | (reference != 0))
+    held = prediction != 0
+    np.logical_or(held, reference, out=held)
+    box = bound(held) if held.any() else (slice(0, 1),) * held.ndim
     image_voxels = reference.size
     prediction, reference = prediction[box], reference[box]
     counts = count_overlap(prediction, reference, structures, image_voxels=image_voxels)

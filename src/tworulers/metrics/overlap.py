@@ -1,5 +1,6 @@
 """How much of a structure two label maps share: counts, Dice, and Dice at average size (nDSC)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 NdscReading = Literal["fraction", "fraction_frozen", "volume", "ratio"]
 NdscEmpty = Literal["nan", "zero"]
 Emptiness = Literal["both_empty", "reference_empty", "prediction_empty"]
+
+_SLAB = 2**20
+"""Voxels that are counted at once, so that the memory for counting does not grow with the image."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +70,16 @@ def count_overlap(
             f"{prediction.shape} and {reference.shape}; resample or reorient one of them first"
         )
     width = len(structures) + 1
-    joint = np.zeros(reference.shape, np.intp)
-    for index, label in enumerate(structures.values(), start=1):
-        joint += index * width * (reference == label)
-        joint += index * (prediction == label)
-    table = np.bincount(joint.ravel(), minlength=width**2).reshape(width, width)
+    pairs = np.zeros(width**2, np.int64)
+    step = max(1, _SLAB // max(1, math.prod(reference.shape[:-1])))
+    for start in range(0, reference.shape[-1], step):
+        slab = ..., slice(start, start + step)
+        joint = np.zeros(reference[slab].shape, np.intp)
+        for index, label in enumerate(structures.values(), start=1):
+            joint += index * width * (reference[slab] == label)
+            joint += index * (prediction[slab] == label)
+        pairs += np.bincount(joint.ravel(), minlength=width**2)
+    table = pairs.reshape(width, width)
     total = prediction.size if image_voxels is None else image_voxels
     return {
         name: Counts(

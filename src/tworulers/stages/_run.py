@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,16 @@ from tworulers.tracking import RunRecord, list_results, publish, write_record
 Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
 """A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
 
+STOPPING = (
+    ValueError,
+    OSError,
+    MemoryError,
+    RecursionError,
+    BrokenProcessPool,
+    OmegaConfBaseException,
+)
+"""What ends a stage in one message: faults of input and configuration, and what asks for too much."""
+
 
 def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
     """Run a stage as a command, with Hydra's overrides and multirun.
@@ -33,7 +44,8 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
     reads : the settings it reads, as dotted names of values or whole groups. They are the parameters of its MLflow
         run, the `config.yaml` of its result, and what DVC watches (`./scripts/write_graph` puts them in `dvc.yaml`).
 
-    A fault of the input or configuration ends in one message and exit status 1; anything else keeps its traceback.
+    A fault of the input or configuration, and one that takes more memory or depth than there is, ends in one message
+    and exit status 1; anything else keeps its traceback.
     """
     ConfigStore.instance().store(name="schema", node=Settings)
     root = project_root()
@@ -41,7 +53,7 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
     def job(config: DictConfig) -> None:
         try:
             _run_job(stage, reads, config, root)
-        except (ValueError, OSError, OmegaConfBaseException) as error:
+        except STOPPING as error:
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()
             say_error(error)
@@ -60,7 +72,13 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
 
 def say_error(error: Exception) -> None:
     """Print an error as one message for a person."""
-    if isinstance(error, MissingMandatoryValue):
+    if isinstance(error, MemoryError):
+        text = f"memory ran out: {str(error) or 'no more could be taken'}; give smaller files or a larger machine"
+    elif isinstance(error, RecursionError):
+        text = f"a file or setting is nested too deeply: {error}"
+    elif isinstance(error, BrokenProcessPool):
+        text = "a worker process was ended, most often for want of memory; give processes=1"
+    elif isinstance(error, MissingMandatoryValue):
         text = f"{error.full_key} is not set; give it on the command line as {error.full_key}=..."
     else:
         text = str(error).split("\n    full_key:")[0]

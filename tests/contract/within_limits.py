@@ -1,0 +1,33 @@
+"""Run commands one after another in a process of its own that may take little memory and time.
+
+Called with a project folder and the commands as JSON, `[[stage, argument, ...], ...]`; prints what each said and its
+status, and the most memory that the process held, as JSON.
+"""
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+ADDRESS_SPACE = 6 * 1024**3
+"""A limit that libraries fit into and a bomb does not, so that no machine is harmed."""
+
+CPU_SECONDS = 120
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    from command import Project
+
+    project = Project(Path(sys.argv[1]))
+    outcomes = []
+    for stage, *arguments in json.loads(sys.argv[2]):
+        outcome = project.run(stage, *arguments)
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        outcomes.append({"status": outcome.status, "said": outcome.said, "most_mb": held})
+    print(json.dumps(outcomes))
+
+
+if __name__ == "__main__":
+    main()
