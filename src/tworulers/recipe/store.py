@@ -65,6 +65,11 @@ def image_is_stored(folder: Path, exam_id: str) -> bool:
     return (folder / f"{exam_id}.npz").is_file()
 
 
+def list_image_files(folder: Path, exam_id: str) -> tuple[Path, Path]:
+    """List the files of an exam's image: its array and its geometry."""
+    return folder / f"{exam_id}.npy", folder / f"{exam_id}.npz"
+
+
 def label_is_stored(folder: Path, exam_id: str) -> bool:
     """Tell whether an exam's label is there whole; its locations are written last."""
     return (folder / f"{exam_id}.npz").is_file()

@@ -1,12 +1,7 @@
-"""Where an exam's files lie, and a folder of results that a killed stage goes on with."""
+"""Where an exam's files lie, and which exams a stage works on."""
 
-import hashlib
-import json
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +9,12 @@ import pandas as pd
 
 from tworulers.io.images import ImageError, read_image, read_label
 from tworulers.io.paths import Layout
-from tworulers.io.records import read_json, write_json
+from tworulers.io.records import made_by, read_json
 from tworulers.recipe.axes import ORDER, reverse_axes
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
+from tworulers.stages._resume import digest_content
 
-STAMP = "stamp.json"
 FIRST_CHANNEL = "_0000."
 
 
@@ -112,41 +107,10 @@ def load_plans(layout: Layout, recipe: str) -> tuple[Plans, DatasetFacts]:
     return plans, facts_from_json(read_json(layout.plan / "dataset.json", "plan"))
 
 
-def describe_files(paths: Mapping[str, Path]) -> dict[str, list[int]]:
-    """Size and time of change of files, by name: enough to see that one was replaced."""
-    stats = {name: path.stat() for name, path in paths.items()}
-    return {name: [stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()}
-
-
-def digest(content: Any) -> str:
-    """A short text that changes when the content does."""
-    text = json.dumps(content, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@contextmanager
-def resumable_folder(result: Path, scratch: Path, made_from: Any) -> Iterator[Path]:
-    """Give a folder that survives a killed run and takes the place of `result` when all is done.
-
-    Parameters
-    ----------
-    result : the finished folder; what stood there is replaced.
-    scratch : where the work is done.
-    made_from : all that the work depends on; a folder begun from anything else is begun anew.
-    """
-    stamp = {"made_from": digest(made_from)}
-    kept = scratch / STAMP
-    if not kept.is_file() or json.loads(kept.read_text()) != stamp:
-        shutil.rmtree(scratch, ignore_errors=True)
-        write_json(stamp, kept)
-    work = scratch / "result"
-    work.mkdir(parents=True, exist_ok=True)
-    yield work
-    result.parent.mkdir(parents=True, exist_ok=True)
-    if result.exists():
-        shutil.rmtree(result)
-    work.rename(result)
-    shutil.rmtree(scratch)
+def digest_plans(layout: Layout) -> dict[str, str]:
+    """Digest what the plan stage decided, and for which labels and channels."""
+    files = {name: layout.plan / name for name in ("plans.json", "dataset.json")}
+    return {"plans": digest_content(files, made_by("plan"), layout)}
 
 
 def development_exams(splits: pd.DataFrame, regimes: list[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """How the synthetic cohort comes onto disk: the files of every exam, and who is in the table."""
 
 import hashlib
-import json
 import shutil
 from collections.abc import Hashable
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from tworulers.io.records import write_json, write_table
 from tworulers.schema import Provenance, Settings
 from tworulers.schema_sources import Phantom
 from tworulers.stages._pool import open_pool
+from tworulers.stages._resume import read_stamp
 from tworulers.tables import parse_axes
 
 IMAGES, LABELS, TRUTH = "images", "labels", "truth"
@@ -110,7 +110,7 @@ def _drop_stale(source: Path, phantom: Phantom) -> None:
     """Remove what other settings or other code made, and what a killed run left half written."""
     stamp = {"settings": asdict(phantom), "code": _digest_code()}
     made_by = source / STAMP
-    kept = made_by.is_file() and json.loads(made_by.read_text()) == stamp
+    kept = read_stamp(made_by) == stamp
     for folder in (IMAGES, LABELS, TRUTH):
         if not kept:
             shutil.rmtree(source / folder, ignore_errors=True)

@@ -16,10 +16,13 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import made_by, require, write_json, write_table
 from tworulers.recipe.axes import reverse_axes
 from tworulers.recipe.clean import CleanUp
+from tworulers.recipe.store import list_image_files
 from tworulers.recipe.task import FINAL
 from tworulers.schema import Recipe, Settings, Trainer
 from tworulers.stages._cross_validation import fold_folders
+from tworulers.stages._exams import digest_plans
 from tworulers.stages._pool import open_pool
+from tworulers.stages._resume import Stamp, digest, digest_content, list_settings
 
 CONFIDENCE = "confidence.parquet"
 
@@ -58,6 +61,31 @@ def gather_ensemble(
     )
 
 
+def list_inputs(
+    ensemble: Ensemble, images: dict[str, Path], settings: Settings, layout: Layout
+) -> Stamp:
+    """List all that decides the label maps of an ensemble, for the stamp of unfinished work."""
+    arrays = {
+        f"{name}/{file.name}": file
+        for name, folder in ensemble.arrays.items()
+        for exam in images
+        for file in list_image_files(folder, exam)
+    }
+    weights = {
+        f"{name}/{path.parent.name}": path
+        for name, paths in ensemble.weights.items()
+        for path in paths
+    }
+    return {
+        **list_settings(settings, "recipe", "trainer"),
+        **digest_plans(layout),
+        "weights": digest_content(weights, made_by("train"), layout),
+        "clean-up": digest(ensemble.cleanup.steps),
+        "arrays": digest_content(arrays, made_by("preprocess"), layout),
+        "images": digest_content(images, "the data source", layout),
+    }
+
+
 def predict_labels(
     ensemble: Ensemble, images: dict[str, Path], folder: Path, processes: int, described: str
 ) -> pd.DataFrame:
@@ -75,6 +103,7 @@ def predict_labels(
     -------
     One row an exam: `exam_id` and the fields of its confidence.
     """
+    _LOADED.clear()
     kept = folder / "confidence"
     pending = [item for item in images.items() if not (kept / f"{item[0]}.json").is_file()]
     size = max(1, ensemble.trainer.predict_batch)
@@ -109,7 +138,7 @@ def _follow(done: Iterator[int], total: int, described: str) -> None:
 
 
 _LOADED: dict[str, Any] = {}
-"""The networks of this process: loading them for every chunk would cost more than predicting."""
+"""The networks of one ensemble: loading them for every chunk would cost more than predicting."""
 
 
 def _predict_chunk(ensemble: Ensemble, folder: Path, chunk: list[tuple[str, Path]]) -> int:

@@ -10,8 +10,9 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import read_table, write_table
 from tworulers.schema import Provenance, Settings
 from tworulers.stages._cross_validation import choose_cleanup
-from tworulers.stages._exams import describe_files, locate, locate_images, resumable_folder
-from tworulers.stages._predicting import gather_ensemble, predict_labels
+from tworulers.stages._exams import locate, locate_images
+from tworulers.stages._predicting import gather_ensemble, list_inputs, predict_labels
+from tworulers.stages._resume import Stamp, resumable_folder
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort
 from tworulers.tracking import RunRecord
@@ -34,14 +35,13 @@ def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     annotations = pd.DataFrame(
         {"exam_id": shipped["exam_id"], "label": shipped["label"], "made_by": "dataset"}
     )
-    made_from: list[object] = [{exam: str(path) for exam, path in images.items()}]
+    made_from: Stamp = {}
     ensemble = None
     if images:
         members = tuple(settings.grid.configurations)
         cleanup = choose_cleanup(settings, layout, members)
         ensemble = gather_ensemble(settings, layout, LABELLER, members, cleanup)
-        weights = {str(path): path for paths in ensemble.weights.values() for path in paths}
-        made_from += [describe_files(weights), cleanup.steps]
+        made_from = list_inputs(ensemble, images, settings, layout)
     result, scratch = layout.annotations, layout.scratch("annotate", LABELLER)
     with resumable_folder(result, scratch, made_from) as folder:
         if ensemble is not None:

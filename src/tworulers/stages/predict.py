@@ -7,13 +7,9 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import read_json, read_table
 from tworulers.recipe.clean import CleanUp
 from tworulers.schema import Settings
-from tworulers.stages._exams import (
-    describe_files,
-    exams_to_predict,
-    locate_images,
-    resumable_folder,
-)
-from tworulers.stages._predicting import gather_ensemble, predict_labels
+from tworulers.stages._exams import exams_to_predict, locate_images
+from tworulers.stages._predicting import gather_ensemble, list_inputs, predict_labels
+from tworulers.stages._resume import resumable_folder
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort, Splits
 from tworulers.tracking import RunRecord
@@ -31,8 +27,7 @@ def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     splits = read_table(layout.split / "splits.parquet", "split", Splits)
     located = locate_images(layout, cohort)
     images = {exam: located[exam] for exam in exams_to_predict(splits)}
-    weights = {str(path): path for paths in ensemble.weights.values() for path in paths}
-    made_from = [choice, describe_files(weights), {e: str(path) for e, path in images.items()}]
+    made_from = list_inputs(ensemble, images, settings, layout)
     result, scratch = layout.predictions(regime), layout.scratch("predict", regime)
     with resumable_folder(result, scratch, made_from) as folder:
         confidence = predict_labels(

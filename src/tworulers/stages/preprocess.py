@@ -6,13 +6,20 @@ from pathlib import Path
 from tworulers.io.console import say, track
 from tworulers.io.images import ImageError
 from tworulers.io.paths import Layout
-from tworulers.io.records import made_by, read_table, require
+from tworulers.io.records import read_table
 from tworulers.recipe.plan import Plans
 from tworulers.recipe.preprocess import preprocess_image
 from tworulers.recipe.store import image_is_stored, store_image
 from tworulers.schema import Settings
-from tworulers.stages._exams import load_plans, locate_images, read_channels, resumable_folder
+from tworulers.stages._exams import (
+    digest_plans,
+    list_channels,
+    load_plans,
+    locate_images,
+    read_channels,
+)
 from tworulers.stages._pool import open_pool
+from tworulers.stages._resume import digest_content, list_settings, resumable_folder
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort
 from tworulers.tracking import RunRecord
@@ -25,11 +32,17 @@ def preprocess(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     plans.configuration(name)
     cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
     images = locate_images(layout, cohort)
-    made_from = [
-        require(layout.plan / "plans.json", made_by("plan")).read_text(),
-        settings.recipe.store_dtype,
-        {exam_id: str(path) for exam_id, path in images.items()},
-    ]
+    channels = len(facts.channel_names)
+    files = {
+        f"{exam}/{channel}": file
+        for exam, first in images.items()
+        for channel, file in enumerate(list_channels(first, channels))
+    }
+    made_from = {
+        **list_settings(settings, "recipe"),
+        **digest_plans(layout),
+        "images": digest_content(files, "the data source", layout),
+    }
     scratch = layout.scratch("preprocess", name)
     with resumable_folder(layout.arrays(name), scratch, made_from) as folder:
         pending = [item for item in images.items() if not image_is_stored(folder, item[0])]
@@ -38,7 +51,7 @@ def preprocess(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             folder=folder,
             plans=plans,
             configuration=name,
-            channels=len(facts.channel_names),
+            channels=channels,
             dtype=settings.recipe.store_dtype,
         )
         with open_pool(settings.processes) as pool:

@@ -1,7 +1,5 @@
 """What a regime learns in one configuration: every fold trained, its validation exams predicted."""
 
-import shutil
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -11,21 +9,29 @@ from tworulers.cohort.folds import list_folds
 from tworulers.io.console import show_table, track
 from tworulers.io.images import ImageError
 from tworulers.io.paths import Layout
-from tworulers.io.records import made_by, read_table, require
+from tworulers.io.records import made_by, read_table, require, write_json
 from tworulers.recipe.parallel import run_folds
 from tworulers.recipe.preprocess import preprocess_label
-from tworulers.recipe.store import label_is_stored, load_geometry, store_label
+from tworulers.recipe.store import (
+    label_is_stored,
+    list_image_files,
+    load_geometry,
+    store_label,
+)
 from tworulers.recipe.task import CROSS_VALIDATION, CURVE, FoldTask
 from tworulers.schema import MACRO, Settings
-from tworulers.stages._exams import (
-    describe_files,
-    find_label,
-    load_plans,
-    read_reference,
+from tworulers.stages._cross_validation import fold_folders
+from tworulers.stages._exams import digest_plans, find_label, load_plans, read_reference
+from tworulers.stages._fold_progress import FoldProgress
+from tworulers.stages._kept_folds import find_other_folds, keep_folds
+from tworulers.stages._pool import open_pool
+from tworulers.stages._resume import (
+    STAMP,
+    digest,
+    digest_content,
+    list_settings,
     resumable_folder,
 )
-from tworulers.stages._fold_progress import FoldProgress
-from tworulers.stages._pool import open_pool
 from tworulers.stages._run import run_stage
 from tworulers.tables import Cohort, Splits
 from tworulers.tracking import RunRecord
@@ -48,15 +54,18 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     labels = {exam: find_label(layout, exam, cohort.at[exam, "label"]) for exam in exams}
     for path in labels.values():
         require(path, made_by("annotate"))
-    made_from = [
-        (layout.plan / "plans.json").read_text(),
-        asdict(settings.recipe),
-        folds,
-        settings.seed,
-        describe_files({**labels, "images": images}),
-    ]
-    scratch = layout.scratch(regime, name)
-    with resumable_folder(layout.model(regime, name), scratch, made_from) as folder:
+    arrays = {file.name: file for exam in exams for file in list_image_files(images, exam)}
+    made_from = {
+        **list_settings(settings, "recipe", "trainer"),
+        **digest_plans(layout),
+        "folds": digest(folds),
+        "seed": settings.seed,
+        "labels": digest_content(labels, made_by("annotate"), layout),
+        "arrays": digest_content(arrays, made_by("preprocess"), layout),
+    }
+    result, scratch = layout.model(regime, name), layout.scratch(regime, name)
+    others = find_other_folds(result, settings.grid.folds, made_from)
+    with resumable_folder(result, scratch, made_from) as folder:
         prepared = scratch / "labels"
         prepare_labels(labels, prepared, images, list(facts.foreground), settings.processes)
         tasks = [
@@ -79,9 +88,9 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         ]
         with FoldProgress(tasks) as progress:
             run_folds(tasks, settings.trainer.parallel_folds, progress.report)
-        for unknown in set(folder.iterdir()) - {Path(task.output) for task in tasks}:
-            shutil.rmtree(unknown)
-    return layout.model(regime, name), summarise_folds(settings, layout)
+        keep_folds(folder, tasks, others)
+        write_json(made_from, folder / STAMP)
+    return result, summarise_folds(settings, layout)
 
 
 def prepare_labels(
@@ -112,11 +121,12 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
     regime, name = settings.regime.name, settings.configuration.name
     folder = layout.model(regime, name)
     rows, series = [], {}
-    for fold in settings.grid.folds:
-        rows.append(pd.read_parquet(folder / f"fold_{fold}" / CROSS_VALIDATION).assign(fold=fold))
-        curve = pd.read_parquet(folder / f"fold_{fold}" / CURVE)
+    for path in fold_folders(folder):
+        fold = int(path.name.removeprefix("fold_"))
+        rows.append(pd.read_parquet(path / CROSS_VALIDATION).assign(fold=fold))
+        curve = pd.read_parquet(path / CURVE)
         for column in ("train_loss", "val_loss", "pseudo_dice", "learning_rate"):
-            series[f"fold_{fold}/{column}"] = [float(value) for value in curve[column]]
+            series[f"{path.name}/{column}"] = [float(value) for value in curve[column]]
     validation = pd.concat(rows)
     by_fold = validation.pivot_table(index="structure", columns="fold", values="dice", sort=False)
     by_fold.loc[MACRO] = by_fold.mean()

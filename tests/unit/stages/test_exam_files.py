@@ -1,4 +1,4 @@
-"""Where an exam's files are looked for, and folders of results that survive a kill."""
+"""Where an exam's files are looked for, and which exams are predicted."""
 
 from pathlib import Path
 
@@ -8,44 +8,7 @@ import pytest
 
 from tworulers.io.images import ImageError, write_image
 from tworulers.io.paths import Layout
-from tworulers.stages._exams import exams_to_predict, find_label, read_channels, resumable_folder
-
-
-class Killed(Exception):  # noqa: N818
-    pass
-
-
-def begin(tmp_path: Path, made_from: object) -> list[str]:
-    """Do one part of the work, be killed, and tell what was there before."""
-    found: list[str] = []
-
-    def work() -> None:
-        result, scratch = tmp_path / "result", tmp_path / "scratch"
-        with resumable_folder(result, scratch, made_from) as folder:
-            found.extend(sorted(path.name for path in folder.iterdir()))
-            (folder / "one").write_text("done")
-            raise Killed
-
-    with pytest.raises(Killed):
-        work()
-    return found
-
-
-def test_killed_work_goes_on_and_takes_its_place_when_done(tmp_path: Path) -> None:
-    (tmp_path / "result").mkdir()
-    (tmp_path / "result" / "old").touch()
-    assert begin(tmp_path, {"seed": 0}) == []
-    assert (tmp_path / "result" / "old").exists()
-    assert begin(tmp_path, {"seed": 0}) == ["one"]
-    with resumable_folder(tmp_path / "result", tmp_path / "scratch", {"seed": 0}) as folder:
-        (folder / "two").touch()
-    assert sorted(path.name for path in (tmp_path / "result").iterdir()) == ["one", "two"]
-    assert not (tmp_path / "scratch").exists()
-
-
-def test_work_from_something_else_is_begun_anew(tmp_path: Path) -> None:
-    begin(tmp_path, {"seed": 0})
-    assert begin(tmp_path, {"seed": 1}) == []
+from tworulers.stages._exams import exams_to_predict, find_label, read_channels
 
 
 def test_a_label_is_the_datasets_or_the_machines(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""A folder of results that a killed stage goes on with, as long as nothing that decides them has changed."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tworulers.io.console import say
+from tworulers.io.digests import digest_files
+from tworulers.io.paths import Layout
+from tworulers.io.records import require, write_json
+from tworulers.schema import Settings
+
+STAMP = "stamp.json"
+"""The file that says what the work beside it is made from."""
+
+DIGEST = "sha256:"
+
+Stamp = dict[str, Any]
+"""By what work depends on: the value of a setting, the digest of anything else."""
+
+WITHOUT_EFFECT = {
+    "recipe": ("name", "title"),
+    "trainer": ("name", "parallel_folds", "workers", "checkpoint_every"),
+}
+"""Settings of networks that cannot change a result: what a choice is called, and how the work is dealt out."""
+
+
+def list_settings(settings: Settings, *groups: str) -> Stamp:
+    """List the values of whole groups of settings, `recipe.mirror` and so on, but for those without effect."""
+    values = asdict(settings)
+    return {
+        f"{group}.{key}": value
+        for group in groups
+        for key, value in values[group].items()
+        if key not in WITHOUT_EFFECT.get(group, ())
+    }
+
+
+def digest(content: Any) -> str:
+    """A short text that changes when the content does."""
+    text = json.dumps(content, sort_keys=True, default=str)
+    return f"{DIGEST}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def digest_content(paths: Mapping[str, Path], made_by: str, layout: Layout) -> str:
+    """A short text that changes when the bytes or the name of any file do.
+
+    Parameters
+    ----------
+    paths : the files, by a name that does not depend on where they lie.
+    made_by : what provides them, for the error about a missing one.
+    layout : where digests of files that were read before are kept.
+    """
+    for path in paths.values():
+        require(path, made_by)
+    digests = digest_files(paths.values(), layout.digests)
+    return digest({name: digests[path] for name, path in paths.items()})
+
+
+def read_stamp(path: Path) -> Stamp | None:
+    """Read what work was made from; None where that is not said, or no longer readable."""
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def tell_difference(before: Stamp | None, now: Stamp) -> str:
+    """Say what two stamps differ in, with both values of a setting; nothing where they are equal."""
+    if before is None:
+        return "it is not said what it was made from"
+    now = json.loads(json.dumps(now))
+    pairs = {name: (before.get(name), now.get(name)) for name in {**before, **now}}
+    return ", ".join(
+        f"other {name}" if DIGEST in f"{was}{given}" else f"{name} was {was}, now {given}"
+        for name, (was, given) in pairs.items()
+        if was != given
+    )
+
+
+@contextmanager
+def resumable_folder(result: Path, scratch: Path, made_from: Stamp) -> Iterator[Path]:
+    """Give a folder that survives a killed run and takes the place of `result` when all is done.
+
+    Parameters
+    ----------
+    result : the finished folder; what stood there is replaced.
+    scratch : where the work is done.
+    made_from : all that the work depends on; work begun from anything else is begun anew, and that is said.
+    """
+    kept = scratch / STAMP
+    changed = tell_difference(read_stamp(kept), made_from)
+    if changed:
+        if kept.exists():
+            say(f"interrupted work in {scratch} is begun anew: {changed}")
+        shutil.rmtree(scratch, ignore_errors=True)
+        write_json(made_from, kept)
+    work = scratch / "result"
+    work.mkdir(parents=True, exist_ok=True)
+    yield work
+    result.parent.mkdir(parents=True, exist_ok=True)
+    if result.exists():
+        shutil.rmtree(result)
+    work.rename(result)
+    shutil.rmtree(scratch)
