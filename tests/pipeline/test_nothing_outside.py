@@ -1,5 +1,6 @@
 """Ids, names and paths that lead out of the project: each command stops with one message, and nothing is touched."""
 
+import importlib
 import os
 import runpy
 import shutil
@@ -8,11 +9,16 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nibabel as nib
 import numpy as np
 import pytest
 import yaml
+
+from tworulers.file_names import escape_controls
+from tworulers.io.paths import Layout
+from tworulers.schema import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,6 +34,7 @@ class Done:
 def run_command(project: Path, stage: str, *arguments: str) -> Done:
     """Run a stage as `python -m` does, in a forked process, so that what is imported need not be again."""
     said = project.parent / "said.txt"
+    importlib.import_module(f"tworulers.stages.{stage}")
     child = os.fork()
     if child == 0:
         status = 70
@@ -37,6 +44,7 @@ def run_command(project: Path, stage: str, *arguments: str) -> Done:
             os.dup2(place, 1)
             os.dup2(place, 2)
             sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+            del sys.modules[f"tworulers.stages.{stage}"]
             sys.argv = [f"{stage}.py", *arguments]
             try:
                 runpy.run_module(f"tworulers.stages.{stage}", run_name="__main__", alter_sys=True)
@@ -83,21 +91,51 @@ def save(path: Path, array: np.ndarray) -> None:
     nib.save(nib.Nifti1Image(array, np.diag([1.0, 1.0, 3.0, 1.0])), path)
 
 
-def add_experiment(project: Path, name: str, content: dict[str, object]) -> None:
+def add_experiment(project: Path, name: str, content: dict[str, Any]) -> None:
     text = "# @package _global_\n" + yaml.safe_dump(content, sort_keys=False)
     (project / "conf" / "experiment" / f"{name}.yaml").write_text(text)
 
 
-def test_an_exam_id_of_a_table_writes_nowhere_else(project: Path, tmp_path: Path) -> None:
-    data, exams = tmp_path / "data", [f"e{i}" for i in range(4)]
+@pytest.fixture
+def manifest(project: Path, tmp_path: Path) -> Path:
+    """A manifest of four exams whose labels are written anew, and an experiment that reads it."""
+    data = tmp_path / "data"
     label = np.zeros((8, 10, 6), np.uint8)
     label[1:5, 1:7, 1:4], label[1:5, 7:9, 1:5] = 1, 2
-    for seed, exam in enumerate(exams):
+    rows = ["exam_id,image,label,provenance"]
+    for seed in range(4):
         image = np.random.default_rng(seed).normal(100, 20, label.shape).astype(np.int16)
-        save(data / "images" / f"{exam}.nii.gz", image)
-        save(data / "labels" / f"{exam}.nii.gz", label)
+        save(data / "images" / f"e{seed}.nii.gz", image)
+        save(data / "labels" / f"e{seed}.nii.gz", label)
+        rows.append(f"e{seed},images/e{seed}.nii.gz,labels/e{seed}.nii.gz,gold")
+    (data / "manifest.csv").write_text("\n".join(rows) + "\n")
+    reading = {"table": "manifest.csv", "label_map": {1: 1, 2: 2}}
+    structures = {"vb": 1, "disc": 2}
+    content = {
+        "defaults": [{"override /dataset": "manifest"}],
+        "dataset": {"root": str(data), "structures": structures, "reading": reading},
+        "tracking": {"enabled": False},
+        "processes": 1,
+    }
+    add_experiment(project, "theirs", content)
+    return data / "manifest.csv"
+
+
+def stays_as_it_was(project: Path, stage: str, *arguments: str) -> str:
+    """Run a command that has to stop with one message and change no file at all; return what it said."""
+    before = list_files(project.parent)
+    done = run_command(project, stage, *arguments)
+    assert done.status == 1, done.said
+    assert done.said.count("error: ") == 1, done.said
+    assert "Traceback" not in done.said
+    assert "\x1b" not in done.said
+    assert {**list_files(project.parent), "said.txt": b""} == {**before, "said.txt": b""}
+    return done.said
+
+
+def test_an_exam_id_of_a_table_writes_nowhere_else(project: Path, manifest: Path) -> None:
     bad = [
-        f"{tmp_path}/keep/thesis",
+        f"{project.parent}/keep/thesis",
         "../../../../../keep/thesis",
         "..",
         "a/b",
@@ -105,32 +143,107 @@ def test_an_exam_id_of_a_table_writes_nowhere_else(project: Path, tmp_path: Path
         "",
         "E3",
     ]
-    rows = [
-        f"{name},images/{exam}.nii.gz,labels/{exam}.nii.gz,gold"
-        for name, exam in zip([*exams, *bad], [*exams, *["e0"] * len(bad)], strict=True)
-    ]
-    (data / "manifest.csv").write_text("\n".join(["exam_id,image,label,provenance", *rows]) + "\n")
-    add_experiment(
-        project,
-        "theirs",
-        {
-            "defaults": [{"override /dataset": "manifest"}],
-            "dataset": {
-                "root": str(data),
-                "structures": {"vb": 1, "disc": 2},
-                "reading": {"table": "manifest.csv", "label_map": {1: 1, 2: 2}},
-            },
-            "tracking": {"enabled": False},
-        },
-    )  # fmt: skip
-    before = {folder: list_files(tmp_path / folder) for folder in ("keep", "data")}
-    done = run_command(project, "cohort", "experiment=theirs", "processes=1")
-    assert done.status == 1
-    assert done.said.count("error: ") == 1
-    assert "ids (7 faults)" in done.said
+    with manifest.open("a") as table:
+        table.writelines(f"{name},images/e0.nii.gz,labels/e0.nii.gz,gold\n" for name in bad)
+    said = stays_as_it_was(project, "cohort", "experiment=theirs")
+    assert "ids (7 faults)" in said
     for row, name in enumerate(bad[:-1], 6):
-        assert f"found {name!r} in row {row}, which" in done.said
-    assert "'E3' in row 12 and 'e3' in row 5, which are one name" in done.said
-    assert "\x1b" not in done.said
-    assert {folder: list_files(tmp_path / folder) for folder in before} == before
-    assert not (project / "artifacts").exists()
+        assert f"found {name!r} in row {row}, which" in said
+    assert "'E3' in row 12 and 'e3' in row 5, which are one name" in said
+
+
+def test_results_are_replaced_and_may_go_where_the_command_line_says(
+    project: Path, manifest: Path
+) -> None:
+    for _ in range(2):
+        done = run_command(project, "cohort", "experiment=theirs")
+        assert done.status == 0, done.said
+    elsewhere = project.parent / "elsewhere"
+    done = run_command(project, "cohort", "experiment=theirs", f"paths.artifacts={elsewhere}")
+    assert done.status == 0, done.said
+    assert (elsewhere / "manifest" / "cohort" / "cohort.parquet").is_file()
+
+
+@pytest.fixture
+def judged(project: Path, tmp_path: Path) -> dict[str, Any]:
+    """Predictions of four exams and an experiment that judges them, for tests to change."""
+    label = np.zeros((8, 10, 6), np.uint8)
+    label[1:5, 1:7, 1:4], label[1:5, 7:9, 1:5] = 1, 2
+    for i in range(4):
+        save(tmp_path / "predictions" / f"e{i}.nii.gz", label)
+        save(tmp_path / "expert" / f"e{i}.nii.gz", np.roll(label, i % 2, axis=1))
+    reference = {"folder": str(tmp_path / "expert"), "provenance": "gold"}
+    return {
+        "predictions": {
+            "name": "theirs",
+            "folder": str(tmp_path / "predictions"),
+            "structures": {"vb": 1, "disc": 2},
+            "references": {"expert": reference},
+        },
+        "defaults": [{"override /attributes": "none"}],
+        "tracking": {"enabled": False},
+        "processes": 1,
+    }
+
+
+def test_a_reference_that_is_a_path_deletes_nothing(
+    project: Path, judged: dict[str, Any], tmp_path: Path
+) -> None:
+    references = judged["predictions"]["references"]
+    names = [f"{tmp_path}/keep", "..", "../../../../keep", "a/b", "a\x1b[31m", "Expert"]
+    for name in names:
+        references[name] = references["expert"]
+    add_experiment(project, "theirs", judged)
+    said = stays_as_it_was(project, "judge", "experiment=theirs")
+    for name in names[:-1]:
+        assert f"the reference {escape_controls(name)!r} " in said
+    assert "'Expert' and 'expert', which are one name" in said
+
+
+def test_configured_names_that_are_paths_delete_nothing(project: Path) -> None:
+    names = {
+        "dataset.name": f"{project.parent}/keep",
+        "regime.name": "..",
+        "ruler.name": "../../keep",
+        "configuration.name": "a/b",
+        "attributes.name": ".hidden",
+        "risk.name": f"{project.parent}/keep",
+    }
+    given = [f"{key}={name}" for key, name in names.items()]
+    said = stays_as_it_was(project, "risk", "risk=scenarios", *given)
+    for key, name in names.items():
+        assert f"{key} {name!r} " in said
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", ""])
+def test_a_table_of_risks_is_filed_under_its_name_alone(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="risk '.*' (holds a slash|begins with a dot|is empty)"):
+        Layout.of_risk(Settings(), tmp_path, name)
+
+
+def test_links_and_folders_of_others_are_left_alone(
+    project: Path, judged: dict[str, Any], tmp_path: Path
+) -> None:
+    (project / "artifacts" / "risk").mkdir(parents=True)
+    (project / "artifacts" / "risk" / "mine").symlink_to(tmp_path / "keep")
+    said = stays_as_it_was(project, "risk", "risk=scenarios", "risk.name=mine")
+    assert "leads to" in said
+    assert "nothing was written" in said
+    foreign = project / "artifacts" / "risk" / "notes" / "risk_estimation"
+    foreign.mkdir(parents=True)
+    (foreign / "chapter.txt").write_text("by hand")
+    said = stays_as_it_was(project, "risk", "risk=scenarios", "risk.name=notes")
+    assert "nothing says that it holds results" in said
+    add_experiment(project, "theirs", judged)
+    stale = project / "artifacts" / "judged" / "theirs" / "scores" / "theirs" / "by_hand"
+    stale.mkdir(parents=True)
+    (stale / "chapter.txt").write_text("by hand")
+    assert f"{stale} would be replaced" in stays_as_it_was(project, "judge", "experiment=theirs")
+
+
+def test_a_file_sends_no_results_out_of_the_project(project: Path, tmp_path: Path) -> None:
+    content = {"defaults": [{"override /risk": "scenarios"}], "tracking": {"enabled": False}}
+    for place in (str(tmp_path / "keep"), "../keep"):
+        add_experiment(project, "theirs", {**content, "paths": {"outputs": place}})
+        said = stays_as_it_was(project, "risk", "experiment=theirs")
+        assert f"paths.outputs is {place!r}, outside {project}" in said

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tworulers.file_names import check_name
 from tworulers.schema import Settings
 
 
@@ -14,6 +15,34 @@ def project_root() -> Path:
     raise FileNotFoundError(
         "no folder with conf/config.yaml and dvc.yaml above the working folder; run from a checkout"
     )
+
+
+class OutsideError(ValueError):
+    """A result would be written outside the folder that results go to."""
+
+
+def place_within(home: Path, *folders: str, **names: str) -> Path:
+    """Return where a result goes: below `home`, also once every link on the way is followed.
+
+    Parameters
+    ----------
+    home : a folder of results; it may itself be a link to where there is room.
+    folders : below it, ours.
+    names : of the folders below those, from a configuration, by what is called so.
+
+    Raises
+    ------
+    FileNameError : a name cannot name a folder.
+    OutsideError : a link on the way leads out of `home`.
+    """
+    checked = (check_name(name, what) for what, name in names.items())
+    path = home.joinpath(*folders, *checked)
+    if not path.resolve().is_relative_to(home.resolve()):
+        raise OutsideError(
+            f"{path} leads to {path.resolve()}, outside {home}, where results go; nothing was written. Take the "
+            f"link away; to keep results on another disk make {home} itself the link"
+        )
+    return path
 
 
 @dataclass(frozen=True)
@@ -29,80 +58,91 @@ class Layout:
         """Lay out the files of the configured dataset below the project root."""
         root = root or project_root()
         name = settings.dataset.name
-        return cls(
-            root, root / settings.paths.artifacts / name, root / settings.paths.outputs / name
-        )
+        homes = root / settings.paths.artifacts, root / settings.paths.outputs
+        return cls(root, *(place_within(home, dataset=name) for home in homes))
 
     @classmethod
     def of_predictions(cls, settings: Settings, root: Path) -> "Layout":
         """Lay out the results of predictions made elsewhere, below `judged/` beside the datasets."""
-        folder = root / settings.paths.outputs / "judged" / settings.predictions.name
+        home, name = root / settings.paths.outputs, settings.predictions.name
+        folder = place_within(home, "judged", predictions=name)
         return cls(root, folder, folder)
+
+    @classmethod
+    def of_risk(cls, settings: Settings, root: Path, name: str) -> "Layout":
+        """Lay out the audits of a table of risks, below `risk/` beside the datasets, one folder a use."""
+        home = root / settings.paths.outputs
+        folder = place_within(home, "risk", risk=name)
+        return cls(root, folder, folder)
+
+    def use(self, name: str) -> Path:
+        """Folder of the audit of a table of risks for one use."""
+        return place_within(self.outputs, use=name)
 
     @property
     def cohort(self) -> Path:
         """Folder of the cohort table, its exclusions and descriptions."""
-        return self.inputs / "cohort"
+        return place_within(self.inputs, "cohort")
 
     @property
     def source(self) -> Path:
         """Folder of generated images and labels."""
-        return self.inputs / "source"
+        return place_within(self.inputs, "source")
 
     @property
     def inventory(self) -> Path:
         """List of the files outside the project that settings name, by content."""
-        return self.inputs / "inventory.json"
+        return place_within(self.inputs, "inventory.json")
 
     @property
     def files(self) -> Path:
         """Folder of what every exam's image and label hold, as digests."""
-        return self.inputs / "files"
+        return place_within(self.inputs, "files")
 
     @property
     def digests(self) -> Path:
         """Digests of files that were read before."""
-        return self.inputs / "scratch" / "digests.json"
+        return place_within(self.inputs, "scratch", "digests.json")
 
     @property
     def check(self) -> Path:
         """Folder of the list of faults of a source."""
-        return self.outputs / "check"
+        return place_within(self.outputs, "check")
 
     @property
     def split(self) -> Path:
         """Folder of the splits and folds."""
-        return self.inputs / "split"
+        return place_within(self.inputs, "split")
 
     @property
     def plan(self) -> Path:
         """Folder of the fingerprint and the plans."""
-        return self.inputs / "plan"
+        return place_within(self.inputs, "plan")
 
     def arrays(self, configuration: str) -> Path:
         """Folder of the preprocessed images of a configuration."""
-        return self.inputs / "arrays" / configuration
+        return place_within(self.inputs, "arrays", configuration=configuration)
 
     def model(self, regime: str, configuration: str) -> Path:
         """Folder of the trained folds of a regime and configuration."""
-        return self.inputs / "models" / regime / configuration
+        return place_within(self.inputs, "models", regime=regime, configuration=configuration)
 
     def scratch(self, regime: str, configuration: str) -> Path:
         """Folder of checkpoints that only an interrupted training leaves behind."""
-        return self.inputs / "scratch" / regime / configuration
+        return place_within(self.inputs, "scratch", regime=regime, configuration=configuration)
 
     @property
     def annotations(self) -> Path:
         """Folder of machine labels made by the gold model."""
-        return self.inputs / "annotations"
+        return place_within(self.inputs, "annotations")
 
     def selection(self, regime: str) -> Path:
         """Folder of the configuration choice of a regime."""
-        return self.inputs / "selection" / regime
+        return place_within(self.inputs, "selection", regime=regime)
 
     def predictions(self, regime: str) -> Path:
         """Folder of the test label maps and confidences of a regime."""
-        return self.inputs / "predictions" / regime
+        return place_within(self.inputs, "predictions", regime=regime)
 
     def confidence(self, regime: str) -> Path:
         """Table of how sure a regime's networks were of each test exam."""
@@ -110,20 +150,25 @@ class Layout:
 
     def scores(self, regime: str, ruler: str) -> Path:
         """Folder of the scores of a regime under a ruler."""
-        return self.inputs / "scores" / regime / ruler
+        return place_within(self.inputs, "scores", regime=regime, ruler=ruler)
 
     def audit(self, regime: str, ruler: str) -> Path:
         """Folder of the verdict tables of a regime under a ruler."""
-        return self.outputs / "audits" / regime / ruler
+        return place_within(self.outputs, "audits", regime=regime, ruler=ruler)
 
     def comparison(self, kind: str, name: str) -> Path:
         """Folder of a comparison: `rulers` of a regime, or `regimes` under a ruler."""
-        return self.outputs / "comparisons" / kind / name
+        return place_within(self.comparisons, kind=kind, comparison=name)
+
+    @property
+    def comparisons(self) -> Path:
+        """Folder of all comparisons."""
+        return place_within(self.outputs, "comparisons")
 
     @property
     def report(self) -> Path:
         """Folder of the page and its figures."""
-        return self.outputs / "report"
+        return place_within(self.outputs, "report")
 
     def relative(self, path: Path) -> str:
         """Write a path as seen from the project root."""

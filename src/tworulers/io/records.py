@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
+from tworulers.io.owned import mark_folder, remove_folder, require_ours
 from tworulers.tables import check_table
 
 
@@ -50,15 +51,21 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def folder_written_beside(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `path`; it replaces the folder on success and is removed on failure."""
+    """Give a temporary folder beside `path`; it replaces the folder on success and is removed on failure.
+
+    Raises
+    ------
+    ForeignFolderError : a folder stands at `path` that is none of ours.
+    """
+    require_ours(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{os.getpid()}.{path.name}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
         yield temporary
-        if path.exists():
-            shutil.rmtree(path)
+        mark_folder(temporary)
+        remove_folder(path)
         temporary.rename(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

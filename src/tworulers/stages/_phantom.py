@@ -1,7 +1,6 @@
 """How the synthetic cohort comes onto disk: the files of every exam, and who is in the table."""
 
 import hashlib
-import shutil
 from collections.abc import Hashable
 from dataclasses import asdict
 from functools import partial
@@ -14,6 +13,7 @@ from tworulers import cohort
 from tworulers.cohort.phantom import draw_people, is_localizer, make_exam
 from tworulers.io.console import track
 from tworulers.io.images import read_label, write_image, write_label
+from tworulers.io.owned import remove_part
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_json, write_table
 from tworulers.schema import Provenance, Settings
@@ -113,7 +113,7 @@ def _drop_stale(source: Path, phantom: Phantom) -> None:
     kept = read_stamp(made_by) == stamp
     for folder in (IMAGES, LABELS, TRUTH):
         if not kept:
-            shutil.rmtree(source / folder, ignore_errors=True)
+            remove_part(source / folder)
         for unfinished in (source / folder).glob(".*"):
             unfinished.unlink()
     if not kept:

@@ -14,10 +14,11 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from tworulers.file_names import escape_controls
+from tworulers.file_names import check_name, escape_controls
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
+from tworulers.stages._boundaries import check_homes, check_names
 from tworulers.stages._overrides import check_overrides, check_sweep, check_texts
 from tworulers.tracking import RunRecord, list_results, publish, write_record
 
@@ -108,7 +109,10 @@ class UnsetValueError(ValueError):
 
 def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Path) -> None:
     settings = load_settings(config)
-    check_texts(list(HydraConfig.get().overrides.task), config)
+    overrides = list(HydraConfig.get().overrides.task)
+    check_texts(overrides, config)
+    check_names(settings)
+    check_homes(settings.paths, overrides, root)
     layout = Layout.of(settings, root)
     outcome = stage(settings, layout)
     if outcome is None:
@@ -172,7 +176,7 @@ def load_choice(root: Path, group: str, name: str, schema: type[Group]) -> Group
     ------
     ValueError : there is no such choice; the message lists those there are.
     """
-    path = root / "conf" / group / f"{name}.yaml"
+    path = root / "conf" / group / f"{check_name(name, group)}.yaml"
     if not path.is_file():
         choices = sorted(choice.stem for choice in path.parent.glob("*.yaml"))
         raise ValueError(f"no {group} is called {name!r}; conf/{group} has {choices}")

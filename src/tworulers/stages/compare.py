@@ -54,7 +54,7 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     if settings.scores.file is not None:
         return compare_tables(settings, layout)
     audits = find_audits(settings, layout)
-    root = layout.comparison("rulers", "").parent
+    root = layout.comparisons
     metrics: dict[str, float] = {}
     with folder_written_beside(root) as folder:
         for regime, base, other in pair_rulers(audits):

@@ -1,7 +1,6 @@
 """How predictions made elsewhere fare by any number of references: paired, scored, audited, compared."""
 
 import filecmp
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
+from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.metrics.asked import require_metrics
@@ -332,8 +332,8 @@ def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
 def _drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:
     """Remove what an earlier run left of references that are not asked for any more."""
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name not in judges:
-            shutil.rmtree(path)
+        if path.is_dir() and path.name not in judges:
+            remove_folder(path)
 
 
 def _audit_common(

@@ -52,7 +52,7 @@ def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Audit a table of risk scores by every grouping, or simulate the published scenarios."""
     question = frame_question(settings)
     name = settings.risk.name or Path(settings.risk.file).stem or "table"
-    result = layout.root / settings.paths.outputs / "risk" / name / str(question.use)
+    result = Layout.of_risk(settings, layout.root, name).use(str(question.use))
     if settings.risk.simulate_patients:
         metrics, tags = simulate_scenarios(settings, question, result)
     else:

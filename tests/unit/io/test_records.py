@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tworulers.io.owned import MARK
 from tworulers.io.records import (
     MissingInputError,
     folder_written_beside,
@@ -43,15 +44,15 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path
 
 
 def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "old").touch()
+    with folder_written_beside(tmp_path / "out") as temporary:
+        (temporary / "old").touch()
     with pytest.raises(RuntimeError), folder_written_beside(tmp_path / "out") as temporary:
         (temporary / "new").touch()
         raise RuntimeError
-    assert [p.name for p in tmp_path.rglob("*")] == ["out", "old"]
+    assert {p.name for p in tmp_path.rglob("*")} == {"out", "old", MARK}
     with folder_written_beside(tmp_path / "out") as temporary:
         (temporary / "new").touch()
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["new"]
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"new", MARK}
 
 
 def test_a_missing_input_names_the_command_that_makes_it(tmp_path: Path) -> None:
