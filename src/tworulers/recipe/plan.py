@@ -80,23 +80,11 @@ class Architecture:
 
 
 @dataclass(frozen=True)
-class Resampling:
-    """Spline orders in plane and along a separately resampled axis.
-
-    `force_separate_z` None lets the spacing decide.
-    """
-
-    order: int
-    order_z: int = 0
-    force_separate_z: bool | None = None
-
-
-@dataclass(frozen=True)
 class ConfigurationPlan:
     """One way of looking at the images (2d, 3d_fullres, ...): grid, patch, batch and network.
 
     `spacing` in mm and all shapes are in the transposed axis order of the plans; 2d leaves out
-    the slice axis.
+    the slice axis. `image_order` is the order of the splines that images are resampled by.
     """
 
     data_identifier: str
@@ -108,10 +96,7 @@ class ConfigurationPlan:
     use_mask_for_norm: tuple[bool, ...]
     batch_dice: bool
     architecture: Architecture
-    resampling_data: Resampling = Resampling(3)
-    resampling_seg: Resampling = Resampling(1)
-    resampling_probabilities: Resampling = Resampling(1)
-    preprocessor_name: str = "DefaultPreprocessor"
+    image_order: int = 3
     inherits_from: str | None = None
     previous_stage: str | None = None
     next_stage: str | None = None
@@ -138,7 +123,6 @@ class Plans:
         default_factory=dict
     )
     image_reader_writer: str = "SimpleITKIO"
-    label_manager: str = "LabelManager"
 
     def configuration(self, name: str) -> ConfigurationPlan:
         """The configuration of that name, or an error that lists the names there are."""

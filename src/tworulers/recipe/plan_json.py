@@ -12,12 +12,20 @@ from tworulers.recipe.plan import (
     ConfigurationPlan,
     DatasetFacts,
     Plans,
-    Resampling,
+)
+from tworulers.recipe.plan_support import (
+    LABEL_MANAGER,
+    PREPROCESSOR,
+    RESAMPLING,
+    require_supported,
 )
 
 Json = dict[str, Any]
+REQUIRED = (
+    "data_identifier", "batch_size", "patch_size", "median_image_size_in_voxels", "spacing",
+    "normalization_schemes", "use_mask_for_norm",
+)  # fmt: skip
 NETWORK_MODULE = "dynamic_network_architectures.architectures.unet"
-RESAMPLING = "resample_data_or_seg_to_shape"
 
 
 def plans_to_json(plans: Plans) -> Json:
@@ -42,7 +50,7 @@ def plans_to_json(plans: Plans) -> Json:
         "transpose_backward": list(plans.transpose_backward),
         "configurations": written,
         "experiment_planner_used": plans.experiment_planner_used,
-        "label_manager": plans.label_manager,
+        "label_manager": LABEL_MANAGER,
         "foreground_intensity_properties_per_channel": {
             channel: dict(properties)
             for channel, properties in plans.foreground_intensity_properties_per_channel.items()
@@ -56,16 +64,15 @@ def plans_from_json(data: Mapping[str, Any]) -> Plans:
     Raises
     ------
     ValueError
-        A key that is missing, an inheritance that leads nowhere, or a network with parts that
-        are not built here.
+        A key that is missing, an inheritance that leads nowhere, or values that are not acted on
+        here, each by name.
     """
     _require(data, ("configurations", "transpose_forward", "transpose_backward"), "The plans")
-    reader = str(data.get("image_reader_writer", READERS[0]))
-    if reader not in READERS:
-        raise ValueError(
-            f"The plans' image_reader_writer is {reader!r}: only {' and '.join(READERS)} are read here."
-        )
     written = data["configurations"]
+    resolved = {name: _resolve(written, name) for name in written}
+    for name, content in resolved.items():
+        _require(content, REQUIRED, f"Configuration {name!r}")
+    require_supported(data, resolved)
     forward, backward = _ints(data["transpose_forward"]), _ints(data["transpose_backward"])
     return Plans(
         dataset_name=str(data.get("dataset_name", "")),
@@ -79,14 +86,13 @@ def plans_from_json(data: Mapping[str, Any]) -> Plans:
         transpose_forward=forward,
         transpose_backward=backward,
         configurations={
-            name: _configuration_from_json(name, _resolve(written, name)) for name in written
+            name: _configuration_from_json(name, content) for name, content in resolved.items()
         },
         experiment_planner_used=str(data.get("experiment_planner_used", "")),
         foreground_intensity_properties_per_channel=data.get(
             "foreground_intensity_properties_per_channel", {}
         ),
-        image_reader_writer=reader,
-        label_manager=str(data.get("label_manager", "LabelManager")),
+        image_reader_writer=str(data.get("image_reader_writer", READERS[0])),
     )
 
 
@@ -135,7 +141,7 @@ def facts_from_json(data: Mapping[str, Any], name: str = "") -> DatasetFacts:
 def _configuration_to_json(plan: ConfigurationPlan) -> Json:
     data: Json = {
         "data_identifier": plan.data_identifier,
-        "preprocessor_name": plan.preprocessor_name,
+        "preprocessor_name": PREPROCESSOR,
         "batch_size": plan.batch_size,
         "patch_size": list(plan.patch_size),
         "median_image_size_in_voxels": list(plan.median_image_size_in_voxels),
@@ -143,17 +149,13 @@ def _configuration_to_json(plan: ConfigurationPlan) -> Json:
         "normalization_schemes": list(plan.normalization_schemes),
         "use_mask_for_norm": list(plan.use_mask_for_norm),
     }
-    for name, resampling in (
-        ("data", plan.resampling_data),
-        ("seg", plan.resampling_seg),
-        ("probabilities", plan.resampling_probabilities),
-    ):
+    for name, order in (("data", plan.image_order), ("seg", 1), ("probabilities", 1)):
         data[f"resampling_fn_{name}"] = RESAMPLING
         data[f"resampling_fn_{name}_kwargs"] = {
             "is_seg": name == "seg",
-            "order": resampling.order,
-            "order_z": resampling.order_z,
-            "force_separate_z": resampling.force_separate_z,
+            "order": order,
+            "order_z": 0,
+            "force_separate_z": None,
         }
     data["architecture"] = _architecture_to_json(plan.architecture)
     data["batch_dice"] = plan.batch_dice
@@ -164,11 +166,6 @@ def _configuration_to_json(plan: ConfigurationPlan) -> Json:
 
 
 def _configuration_from_json(name: str, data: Mapping[str, Any]) -> ConfigurationPlan:
-    required = (
-        "data_identifier", "batch_size", "patch_size", "median_image_size_in_voxels", "spacing",
-        "normalization_schemes", "use_mask_for_norm",
-    )  # fmt: skip
-    _require(data, required, f"Configuration {name!r}")
     return ConfigurationPlan(
         data_identifier=str(data["data_identifier"]),
         spacing=tuple(float(s) for s in data["spacing"]),
@@ -179,10 +176,7 @@ def _configuration_from_json(name: str, data: Mapping[str, Any]) -> Configuratio
         use_mask_for_norm=tuple(bool(m) for m in data["use_mask_for_norm"]),
         batch_dice=bool(data.get("batch_dice", False)),
         architecture=_architecture_from_json(name, data),
-        resampling_data=_resampling(data, "data", 3),
-        resampling_seg=_resampling(data, "seg", 1),
-        resampling_probabilities=_resampling(data, "probabilities", 1),
-        preprocessor_name=str(data.get("preprocessor_name", "DefaultPreprocessor")),
+        image_order=int((data["resampling_fn_data_kwargs"] or {}).get("order", 3)),
         inherits_from=data.get("inherits_from"),
         previous_stage=data.get("previous_stage"),
         next_stage=data.get("next_stage"),
@@ -219,20 +213,6 @@ def _architecture_from_json(name: str, data: Mapping[str, Any]) -> Architecture:
     if "architecture" not in data:
         return _architecture_from_old_plans(name, data)
     kwargs = data["architecture"]["arch_kwargs"]
-    dimension = len(data["patch_size"])
-    faults = [
-        f"{key} is {kwargs[key]!r}, not {expected!r}"
-        for key, expected in (
-            ("conv_op", f"Conv{dimension}d"),
-            ("norm_op", f"InstanceNorm{dimension}d"),
-            ("nonlin", "LeakyReLU"),
-            ("dropout_op", None),
-            ("conv_bias", True),
-        )
-        if key in kwargs and _last(kwargs[key]) != expected
-    ]
-    if faults:
-        raise ValueError(f"Configuration {name!r} has a network not built here: {faults}.")
     n_stages = int(kwargs["n_stages"])
     blocks = kwargs.get("n_blocks_per_stage", kwargs.get("n_conv_per_stage"))
     return Architecture(
@@ -277,15 +257,6 @@ def _resolve(written: Mapping[str, Any], name: str, asked: tuple[str, ...] = ())
             inherited.pop(stage, None)
         return {**inherited, **own}
     return own
-
-
-def _resampling(data: Mapping[str, Any], name: str, order: int) -> Resampling:
-    kwargs = data.get(f"resampling_fn_{name}_kwargs") or {}
-    return Resampling(
-        order=int(kwargs.get("order", order)),
-        order_z=int(kwargs.get("order_z", 0)),
-        force_separate_z=kwargs.get("force_separate_z"),
-    )
 
 
 def _require(data: Mapping[str, Any], keys: Sequence[str], what: str) -> None:

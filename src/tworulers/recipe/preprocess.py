@@ -128,8 +128,7 @@ def preprocess_image(
         transpose_forward=forward,
         inside=None if inside.all() else inside,
     )
-    order = plan.resampling_data.order
-    resampled = resample_image(normalised, shape, edges, target, order)
+    resampled = resample_image(normalised, shape, edges, target, plan.image_order)
     return np.ascontiguousarray(resampled, dtype=np.float32), geometry
 
 

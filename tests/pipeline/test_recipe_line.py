@@ -1,4 +1,6 @@
-"""The axis order of the networks, through the commands: files read as nnU-Net reads them, label maps written as files.
+"""What the networks' stages hand to each other, through the commands: axes, mirroring and fields of the plan.
+
+Files are read as nnU-Net reads them, and label maps are written on the axes of the files.
 
 Every exam differs in size, voxel and content along x, y and z, so that no two axes can be mistaken for each other.
 """
@@ -145,6 +147,24 @@ def test_a_network_that_learnt_without_mirroring_is_not_mirrored(
     label.unlink()
     command("predict", "regime=gold", "recipe.mirror=true")
     np.testing.assert_array_equal(read_as_peer(label), before)
+
+
+def test_a_plan_that_asks_for_another_resampling_is_refused(
+    project: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = Path(shutil.copytree(project, tmp_path / "project"))
+    file = copy / BASE / "plan" / "plans.json"
+    plans = json.loads(file.read_text())
+    plans["configurations"]["3d_fullres"]["resampling_fn_data"] = "resample_torch_fornnunet"
+    file.write_text(json.dumps(plans))
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr(sys, "argv", [])
+    with pytest.raises(SystemExit):
+        command("preprocess")
+    assert "resampling_fn_data is 'resample_torch_fornnunet'" in capsys.readouterr().err
 
 
 def test_results_of_another_axis_order_are_refused(
