@@ -92,11 +92,11 @@ def read_row(seed: int, project: Path) -> dict[str, object]:
         )
         row |= {"n": len(scores), f"{ruler}_dice": scores["value"].mean()}
         test = tests.iloc[0]
-        row |= {f"{ruler}_{name}": test[name] for name in ("effect", "p", "p_fdr")}
+        row |= {f"{ruler}_{name}": test[name] for name in ("effect", "p_verdict", "p_verdict_fdr")}
     compared = base / "comparisons" / "rulers" / "mix" / "gold_silver"
     row["sd_ratio"] = pick(pd.read_parquet(compared / "spread.parquet")).iloc[0]["vcr_sd"]
     row["verdict"] = pick(pd.read_parquet(compared / "verdicts.parquet")).iloc[0]["verdict"]
-    row["flips"] = bool(row["gold_p_fdr"] >= 0.05 > row["silver_p_fdr"])  # type: ignore[operator]
+    row["flips"] = bool(row["gold_p_verdict_fdr"] >= 0.05 > row["silver_p_verdict_fdr"])  # type: ignore[operator]
     return row
 
 

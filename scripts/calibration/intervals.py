@@ -149,7 +149,8 @@ def _sample(shape: str, sizes: tuple[int, ...], at: np.ndarray, rng) -> GroupedS
     values = draw_noise(shape, len(codes), rng) + at[codes]
     names = tuple(f"group {g}" for g in range(len(sizes)))
     patients = np.arange(len(codes))
-    return GroupedSample(values, codes, names, patients, np.zeros(len(sizes), dtype=np.int64), 0)
+    none = np.zeros(len(sizes), dtype=np.int64)
+    return GroupedSample(values, codes, names, patients, patients, none, 0)
 
 
 def draw_noise(shape: str, n: int | tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -49,13 +49,13 @@ class AuditResult:
     ----------
     regime, ruler, provenance : whose predictions, and what judged them.
     attributes : name of the attribute set.
-    resampling_unit : `exam` or `patient`, as drawn.
+    resampling_unit : `exam` or `patient`, as drawn by the bootstrap.
     n_exams, n_patients : audited.
     settings, metrics : the battery, and the metrics it met.
     overall : one row a structure and metric, over all exams.
     groups, rates, tests, disparities : see `tworulers.tables`.
     differences : one row a pair of groups and score, second minus first.
-    posthoc : Dunn's comparison of pairs where Kruskal-Wallis has p below alpha.
+    posthoc : Dunn's comparison of pairs where Kruskal-Wallis has p below alpha; exams on their own.
     linear : the joint regression, one row a term.
     power : the smallest gap found with 80 % power, at alpha and at alpha / family size.
     groupings : one row a grouping: sizes, who is left out, tests, smallest p.
@@ -82,6 +82,11 @@ class AuditResult:
     power: pd.DataFrame
     groupings: pd.DataFrame
     families: pd.DataFrame
+
+    @property
+    def by_patient(self) -> bool:
+        """Tell whether a patient has several exams, so that significance keeps patients together."""
+        return self.n_patients < self.n_exams
 
 
 def audit_scores(
@@ -123,7 +128,8 @@ def audit_scores(
     table = _spread_scores(scores, settings)
     groups, who = groups.loc[table.index], patients.loc[table.index]
     codes = pd.factorize(who)[0].astype(np.int64)
-    by_patient = attributes.resampling_unit == "patient" and len(np.unique(codes)) < len(codes)
+    repeated = len(np.unique(codes)) < len(codes)
+    by_patient = attributes.resampling_unit == "patient" and repeated
     units = codes if by_patient else np.arange(len(codes), dtype=np.int64)
     questions, tests, disparities = [], [], []
     summaries: list[Row] = []
@@ -134,7 +140,7 @@ def audit_scores(
         if progress is not None:
             progress(grouping)
         left_out = groups[grouping].isna().to_numpy()
-        for question in _ask(grouping, table, groups[grouping], units, metrics):
+        for question in _ask(grouping, table, groups[grouping], (codes, units), metrics):
             questions.append(question)
             family = {"family": _family_of(question, settings, attributes)}
             gaps, pairs = locate_groups(question, settings)
@@ -151,7 +157,8 @@ def audit_scores(
     ruler = str(scores["ruler"].iloc[0])
     provenance = str(provenances[0] if len(provenances) == 1 else Provenance.MIXED)
     judged = {"ruler": ruler, "provenance": provenance}
-    test_frame = _correct(pd.DataFrame(tests), settings).assign(**judged)
+    unit = "patient" if repeated else "exam"
+    test_frame = _correct(pd.DataFrame(tests), unit, settings).assign(**judged)
     families = summarise_families(test_frame, settings.alpha)
     return AuditResult(
         regime=str(scores["regime"].iloc[0]),
@@ -237,16 +244,16 @@ def _ask(
     grouping: str,
     table: pd.DataFrame,
     groups: pd.Series,
-    units: IntArray,
+    people: tuple[IntArray, IntArray],
     metrics: Mapping[str, Metric],
 ) -> list[Question]:
-    """Pose one question a score."""
+    """Pose one question a score; `people` are the patient and the resampling unit of each exam."""
     return [
         Question(
             grouping,
             structure,
             metrics[metric],
-            group_sample(table[structure, metric].to_numpy(dtype=float), groups, units),
+            group_sample(table[structure, metric].to_numpy(dtype=float), groups, *people),
         )
         for structure, metric in list_scores(table)
     ]
@@ -277,16 +284,23 @@ def _thresholds(
     return [(value, value == primary) for value in sorted(values)]
 
 
-def _correct(tests: pd.DataFrame, settings: Audit) -> pd.DataFrame:
-    """Adjust p within families, raw and permuted."""
+def _correct(tests: pd.DataFrame, unit: str, settings: Audit) -> pd.DataFrame:
+    """Adjust p within families, raw and permuted, and say which of the two the verdict rests on."""
     if tests.empty:
         return tests.reindex(columns=list(Tests.to_schema().columns))
     for raw, adjusted in (("p", "p_fdr"), ("p_permutation", "p_permutation_fdr")):
         tests[adjusted] = np.nan
         for _, rows in tests.groupby("family", sort=False):
             tests.loc[rows.index, adjusted] = adjust_family(rows[raw].to_numpy()).adjusted
-    tests["significant"] = tests["p_fdr"] < settings.alpha
-    return tests
+    source = "p_permutation" if unit == "patient" else "p"
+    reason = "permutation_undefined_because" if unit == "patient" else "undefined_because"
+    return tests.assign(
+        verdict_by=unit,
+        p_verdict=tests[source],
+        p_verdict_fdr=tests[f"{source}_fdr"],
+        verdict_undefined_because=tests[reason],
+        significant=tests[f"{source}_fdr"] < settings.alpha,
+    )
 
 
 def _compare_further(
@@ -295,7 +309,7 @@ def _compare_further(
     """Compare pairs of groups where Kruskal-Wallis is significant, at least before correction."""
     frames = []
     for question, test in zip(questions, list_rows(tests), strict=True):
-        if test["test"] == "kruskal_wallis" and test["p"] < settings.alpha:
+        if test["test"] == "kruskal_wallis" and test["p_verdict"] < settings.alpha:
             of_test = {"test_p": test["p"], "test_p_fdr": test["p_fdr"]}
             of_test |= {"significant": test["significant"]}
             frames.append(
@@ -315,7 +329,9 @@ def _measure_power(
     any_macro = (tests["structure"] == MACRO).any()
     for question, test in zip(questions, list_rows(tests), strict=True):
         wanted = question.structure == MACRO or not any_macro
-        wanted &= not np.isnan(test["p"]) and not test["significant"] and test["family"] != EXTRA
+        wanted &= (
+            not np.isnan(test["p_verdict"]) and not test["significant"] and test["family"] != EXTRA
+        )
         if wanted and settings.power_draws > 0:
             rows += measure_power(question, settings, int(size[test["family"]]))
     names = [*KEY, "correction", "alpha", "power", "detectable_gap", "observed_gap"]

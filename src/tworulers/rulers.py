@@ -1,6 +1,6 @@
 """What does changing the ruler do to an audit: is the change in the gap, in the noise, or in neither?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from tworulers.schema import MACRO, METRICS, Audit, Metric
 from tworulers.stats.closeness import Closeness, measure_closeness
-from tworulers.stats.diagnosis import Verdict
 from tworulers.stats.disagreement import (
-    FIGURES,
+    Disagreement,
     Row,
     compare_gaps,
     measure_disagreement,
     order_groups,
-    say_verdict,
 )
 from tworulers.stats.flips import (
     TEST,
@@ -36,6 +34,7 @@ from tworulers.stats.pairs import (
 )
 from tworulers.stats.power import trace_verdicts
 from tworulers.stats.resample import named_stream
+from tworulers.stats.verdicts import MeasuredTest, count_changed, name_fault, settle_verdicts
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,8 @@ def compare_rulers(
         experts'.
     groups : index `exam_id`, one ordered categorical column a grouping; missing is in no group.
     settings : level, smallest group with a verdict, numbers of draws, seed.
-    patients : patient of each exam, index `exam_id`, where resampling draws patients; None draws
-        exams.
+    patients : patient of each exam, index `exam_id`; exams of one patient are drawn and exchanged
+        together. Every exam is its own patient if None.
     ruler_against_expert : `exam_id`, `structure`, `value`: Dice of the other ruler against the base
         ruler.
     shared_error : `exam_id`, `structure`, `value`: index of the errors that model and ruler share.
@@ -131,34 +130,14 @@ def compare_rulers(
     closeness = tabulate_closeness(pairs, ruler_against_expert, shared_error)
     status = overall_status(closeness)
     flips = tabulate_flips(base.tests, other.tests, settings.alpha)
-    by_test = flips.set_index(TEST)
-    spreads, decompositions, verdicts = [], [], []
-    for pair, grouped in _walk(pairs, groups, patients):
-        key = {"grouping": grouped.grouping, **_identify(pair)}
-        if tuple(key.values()) not in by_test.index:
-            continue
-        test: Row = {**names, **by_test.loc[tuple(key.values())]}
-        for side in ("base", "other"):
-            test[f"significant_{side}"] = bool(test[f"p_fdr_{side}"] < settings.alpha)
-        counts = {"n": len(grouped.base), **_count_missing(pair)}
-        if len(grouped.names) < 2:
-            reason = {"undefined_because": _name_fault(grouped)}
-            spreads.append(key | counts | reason)
-            decompositions.append(key | counts | reason)
-            silent: Row = {"verdict": str(Verdict.UNDEFINED), "reversal": False, "sentence": ""}
-            verdicts.append(key | test | counts | silent | dict.fromkeys(FIGURES, np.nan) | reason)
-            continue
-        found = measure_disagreement(grouped, settings)
-        spreads.append(key | counts | found.tabulate_spread())
-        decompositions.append(key | counts | found.tabulate_parts())
-        judgement = found.judge(test["significant_base"], test["significant_other"], settings.alpha)
-        row = asdict(judgement) | found.tabulate_figures() | order_groups(grouped)
-        verdicts.append(_conclude(key | test | counts | row, grouped, status, settings))
+    measured = _measure(_walk(pairs, groups, patients), flips, names, settings)
+    verdicts = settle_verdicts(measured, status, settings)
     four_fifths = tabulate_four_fifths(base.disparities, other.disparities)
     nothing = flips.assign(verdict="", reversal=False, sentence="", undefined_because=None)
     table = pd.DataFrame(verdicts) if verdicts else nothing
     summary: dict[str, Any] = {"regime": base.name("regime"), **names, "status": status}
     summary |= summarise_flips(flips, four_fifths) | {"verdicts": count_by_family(table, "verdict")}
+    summary["tests_changed"] = count_changed(measured, settings)
     summary["reversals"] = count_by_family(table[table["reversal"].eq(True)], "family")
     figures = closeness.drop(columns="structure").astype(object).where(closeness.notna(), None)
     summary["closeness"] = dict(
@@ -170,8 +149,8 @@ def compare_rulers(
     return Comparison(
         inflation,
         closeness,
-        pd.DataFrame(spreads),
-        pd.DataFrame(decompositions),
+        pd.DataFrame([_tabulate(test, Disagreement.tabulate_spread) for test in measured]),
+        pd.DataFrame([_tabulate(test, Disagreement.tabulate_parts) for test in measured]),
         table,
         flips,
         four_fifths,
@@ -215,7 +194,7 @@ def compare_regimes(
         row = {"grouping": grouped.grouping, **_identify(pair), "n": len(grouped.base)}
         row |= _count_missing(pair)
         if len(grouped.names) < 2:
-            rows.append(row | {"change": "undefined", "undefined_because": _name_fault(grouped)})
+            rows.append(row | {"change": "undefined", "undefined_because": name_fault(grouped)})
         else:
             compared = compare_gaps(grouped, settings) | order_groups(grouped)
             rows.append(row | compared | {"undefined_because": None})
@@ -321,6 +300,37 @@ def _perfect(metric: Metric) -> float:
     return np.nan if metric.perfect is None else metric.perfect
 
 
+def _measure(
+    walked: Iterator[tuple[Pair, GroupedPair]],
+    flips: pd.DataFrame,
+    names: Row,
+    settings: Audit,
+) -> list[MeasuredTest]:
+    """Measure every test that both sides made."""
+    by_test = flips.set_index(TEST)
+    measured = []
+    for pair, grouped in walked:
+        key = {"grouping": grouped.grouping, **_identify(pair)}
+        if tuple(key.values()) not in by_test.index:
+            continue
+        row: Row = {**key, **names, **by_test.loc[tuple(key.values())]}
+        for side in ("base", "other"):
+            row[f"significant_{side}"] = bool(row[f"p_verdict_fdr_{side}"] < settings.alpha)
+        row |= {"n": len(grouped.base), **_count_missing(pair)}
+        few = len(grouped.names) < 2
+        found = None if few else measure_disagreement(grouped, settings)
+        measured.append(MeasuredTest(row, grouped, found))
+    return measured
+
+
+def _tabulate(test: MeasuredTest, write: Callable[[Disagreement], Row]) -> Row:
+    """Write one table's part of what was measured, or why nothing was."""
+    kept = {name: test.row[name] for name in (*TEST, "n", "n_undefined", "n_infinite")}
+    if test.found is None:
+        return kept | {"undefined_because": name_fault(test.grouped)}
+    return kept | write(test.found)
+
+
 def _walk(
     pairs: list[Pair], groups: pd.DataFrame, patients: pd.Series | None
 ) -> Iterator[tuple[Pair, GroupedPair]]:
@@ -340,33 +350,6 @@ def _spread_over_exams(pair: Pair) -> Row:
 
 def _count_missing(pair: Pair) -> Row:
     return {"n_undefined": pair.n_undefined, "n_infinite": pair.n_infinite}
-
-
-def _name_fault(grouped: GroupedPair) -> str:
-    apart = "; not assessed: " + ", ".join(grouped.not_assessed) if grouped.not_assessed else ""
-    return "fewer than two groups with two exams" + apart
-
-
-def _conclude(row: Row, grouped: GroupedPair, status: str, settings: Audit) -> Row:
-    """Settle the verdict of a row and write its sentence, or say why there is none."""
-    small = [
-        f"{name} (n {size})"
-        for name, size in zip(grouped.names, grouped.sizes, strict=True)
-        if size < settings.min_group
-    ]
-    reason = None
-    if np.isnan(row["p_fdr_base"]) or np.isnan(row["p_fdr_other"]):
-        reason = "the test could not be computed under both rulers"
-    elif small:
-        reason = f"a group below {settings.min_group} exams: {', '.join(small)}"
-    verdict = row["verdict"] if reason is None else Verdict.UNDEFINED
-    # Agreement with a ruler that repeats the model confirms nothing; a disagreement still tells of
-    # the ruler.
-    leans_on_it = status == "too_close" and verdict is Verdict.STABLE
-    if reason is None and (status == "identical" or leans_on_it):
-        verdict = Verdict.TOO_CLOSE
-    row |= {"verdict": str(verdict), "undefined_because": reason}
-    return row | {"sentence": say_verdict(row, grouped, status) if reason is None else ""}
 
 
 def _pick(table: pd.DataFrame | None, pair: Pair) -> NDArray[np.float64] | None:

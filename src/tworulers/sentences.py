@@ -75,6 +75,9 @@ def _judge(result: AuditResult, row: Row) -> tuple[str, str]:
     tests = result.tests[result.tests["grouping"] == row["grouping"]]
     tests = tests[tests["family"] == row["family"]]
     if row["n_large_groups"] < 2 or not row["tests_computed"]:
+        reasons = tests["verdict_undefined_because"].dropna()
+        if row["n_large_groups"] >= 2 and len(reasons):
+            return TOO_FEW, f"no verdict; {reasons.iloc[0]} ({row['groups']})."
         return TOO_FEW, (
             f"no verdict, since fewer than two groups have at least {least} exams "
             f"({row['groups']})."
@@ -89,13 +92,13 @@ def _judge(result: AuditResult, row: Row) -> tuple[str, str]:
             f"groups differ in {row['significant']} of {row['tests_computed']} scores after "
             f"correction over {size} tests. Clearest in {name}: best {first['best_group']}, worst "
             f"{first['worst_group']}, medians {gap} apart, p {shown_p(tests).min():.2g}, adjusted "
-            f"{first['p_fdr']:.2g}."
+            f"{first['p_verdict_fdr']:.2g}{_say_whose_p(result)}."
         )
     raw = row["significant_raw"]
     before = f" ({raw} before correction)" if raw else ""
     return NOT_SHOWN, (
         f"no difference was shown in {row['tests_computed']} scores after correction over {size} "
-        f"tests{before}; smallest adjusted p {row['smallest_p_fdr']:.2g}. "
+        f"tests{before}; smallest adjusted p {row['smallest_p_fdr']:.2g}{_say_whose_p(result)}. "
         + _say_power(result, row)
     )
 
@@ -122,7 +125,23 @@ def _say_power(result: AuditResult, row: Row) -> str:
         text += (
             f", and one of {_write_gap(result, corrected, metric)} under the strictest correction"
         )
-    return text + "; smaller gaps would mostly have been missed."
+    text += "; smaller gaps would mostly have been missed."
+    if result.by_patient:
+        text += (
+            " That counts every exam on its own; patients with several exams tell less, so the gap "
+            "that would have been found is larger."
+        )
+    return text
+
+
+def _say_whose_p(result: AuditResult) -> str:
+    """Say that patients were kept together, where one has several exams."""
+    if not result.by_patient:
+        return ""
+    return (
+        f" (permutation of {result.n_patients} patients, each patient's exams kept together; p of "
+        "exams stand in the tables)"
+    )
 
 
 def _add_rates(result: AuditResult, row: Row) -> list[str]:

@@ -12,7 +12,13 @@ from tworulers.tables import list_rows
 
 NOT_FINITE = "not finite"
 
-OF_TEST = ("p", "p_fdr", "p_permutation", "effect", "median_gap")
+OF_TEST = ("p", "p_fdr", "p_verdict_fdr", "p_permutation", "effect", "median_gap")
+BY_VERDICT = {
+    "p_verdict_fdr": "verdict_undefined_because",
+    "p_permutation": "permutation_undefined_because",
+}
+"""Numbers of a test whose reason for being undefined stands in a column of its own."""
+
 OF_DISPARITY = ("dpd", "dir")
 OF_SCORE = ("mean", "sd", "median")
 
@@ -51,7 +57,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
         for row in list_rows(table):
             stem = f"{row['metric']}/{called[row['structure']]}/{row['grouping']}"
             for name in names:
-                put(f"{stem}/{name}", row[name], row["undefined_because"])
+                put(f"{stem}/{name}", row[name], row[BY_VERDICT.get(name, "undefined_because")])
     return {
         "regime": result.regime,
         "ruler": result.ruler,
@@ -61,6 +67,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
         "n_exams": result.n_exams,
         "n_patients": result.n_patients,
         "resampling_unit": result.resampling_unit,
+        "verdict_by": "patient" if result.by_patient else "exam",
         "alpha": result.settings.alpha,
         "thresholds": dict(result.settings.thresholds),
         "bootstrap_draws": result.settings.bootstrap_draws,

@@ -115,6 +115,8 @@ class Tests(pa.DataFrameModel):
 
     `effect` is positive where the first of two groups scores lower (rank_biserial) and says nothing of direction for
     more groups; `best_group` and `worst_group` say it in words. Gaps are largest minus smallest group location.
+    `p` and `p_fdr` count every exam on its own. `significant` follows `p_verdict_fdr`: the same p where every patient
+    has one exam (`verdict_by` is `exam`), the permutation's with patients kept together otherwise (`patient`).
     """
 
     grouping: Series[str]
@@ -147,6 +149,11 @@ class Tests(pa.DataFrameModel):
     mean_gap_high: Series[float] = pa.Field(nullable=True)
     p_permutation: Series[float] = pa.Field(nullable=True)
     p_permutation_fdr: Series[float] = pa.Field(nullable=True)
+    permutation_undefined_because: Series[str] = pa.Field(nullable=True)
+    verdict_by: Series[str] = pa.Field(isin=["exam", "patient"])
+    p_verdict: Series[float] = pa.Field(nullable=True, ge=0, le=1)
+    p_verdict_fdr: Series[float] = pa.Field(nullable=True, ge=0, le=1)
+    verdict_undefined_because: Series[str] = pa.Field(nullable=True)
     spread_f: Series[float] = pa.Field(nullable=True)
     spread_p: Series[float] = pa.Field(nullable=True)
     unequal_spread: Series[bool]

@@ -125,15 +125,24 @@ def tabulate_tests(audit: AuditResult, ruler: str, *, metric: str, structure: st
                 write_number(test.statistic, 2, because),
                 write_p(test.p, because),
                 write_p(test.p_fdr, because),
+                *_write_patient_p(test),
                 write_number(test.effect, 3, because),
                 gap,
                 order,
                 "; ".join(remark),
             ]
         )
-    columns = ["grouping", "test", "n", "statistic", "p", "adjusted p", "effect"]
-    columns += ["gap of medians", "best / worst group", "remark"]
     note = "Effect: rank-biserial correlation for two groups, epsilon squared for more. "
+    columns = ["grouping", "test", "n", "statistic", "p", "adjusted p"]
+    if audit.by_patient:
+        columns = [*columns[:4], "p of exams", "adjusted p of exams", "p of patients"]
+        columns += ["adjusted p of patients"]
+        note += (
+            "Patients have several exams: significance is that of p of patients, a permutation that "
+            "keeps each patient's exams together; p of exams, as published, counts every exam on "
+            "its own. "
+        )
+    columns += ["effect", "gap of medians", "best / worst group", "remark"]
     note += "; ".join(_describe_family(row) for row in iterate_rows(audit.families))
     return make_table(f"Tests of {score_label(score, structure)} by {ruler}", columns, rows, note)
 
@@ -249,6 +258,10 @@ def tabulate_model(audit: AuditResult, ruler: str) -> Table:
         f"F({first['df_model']:.0f}, {first['df_residual']:.0f}) = {first['f']:.2f}, "
         f"p {write_p(first['model_p'])}."
     )
+    if audit.by_patient:
+        note += (
+            " These p count every exam on its own, and patients have several: they are too small."
+        )
     return make_table(caption, columns, rows, note)
 
 
@@ -256,6 +269,14 @@ def _write_rule(ratios: pd.DataFrame, metric: Metric) -> str:
     """Write what success is, from the threshold of the rows."""
     thresholds = ratios["threshold"].unique()
     return "".join(f", success {metric.write_success(value)}" for value in thresholds)
+
+
+def _write_patient_p(test: Any) -> list[str]:
+    """Write raw and adjusted p of patients, where significance rests on them."""
+    if test.verdict_by != "patient":
+        return []
+    because = test.verdict_undefined_because
+    return [write_p(test.p_verdict, because), write_p(test.p_verdict_fdr, because)]
 
 
 def _describe_family(row: Any) -> str:

@@ -89,16 +89,18 @@ def picture_two_rulers(
     for one in judged:
         key = {"grouping": grouping, "metric": metric, "structure": structure}
         test = find_row(one.result.tests, **key)
-        reason = test.undefined_because if isinstance(test.undefined_because, str) else ""
+        reason = test.verdict_undefined_because
+        reason = reason if isinstance(reason, str) else ""
         panels.append(
             RulerPanel(
                 one.ruler,
                 one.title,
                 one.result.provenance,
-                test.p,
-                test.p_fdr,
+                test.p_verdict,
+                test.p_verdict_fdr,
                 one.result.settings.alpha,
                 reason,
+                test.verdict_by,
             )
         )
         value = _score_of(one, metric, structure)

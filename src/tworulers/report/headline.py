@@ -1,15 +1,17 @@
 """The answer of the report in a few sentences, each only as strong as what was found."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from tworulers.report.audit_tables import name_titles
 from tworulers.report.gallery import ShownAudit, pick_score
-from tworulers.report.page import Headline, RulerChange
+from tworulers.report.page import OWN_PREDICTIONS, Headline, RulerChange, Unjudged
+from tworulers.report.patient_words import tell_patients
 from tworulers.report.rows import find_row
-from tworulers.report.style import name_score, write_difference
+from tworulers.report.style import name_ruler, name_score, write_difference
 from tworulers.report.tables import write_count, write_value
 from tworulers.report.verdict_words import (
-    CONCERN,
     MEANINGS,
     TITLES,
     pick_flip,
@@ -22,7 +24,13 @@ from tworulers.stats.clearest import shown_p
 FLIPS = ("other_only", "base_only")
 
 
-def write_headline(judged: list[ShownAudit], change: RulerChange | None, grouping: str) -> Headline:
+def write_headline(
+    judged: list[ShownAudit],
+    change: RulerChange | None,
+    grouping: str,
+    others: Sequence[ShownAudit] = (),
+    unjudged: Sequence[Unjudged] = (),
+) -> Headline:
     """Write the question, the answer and the remarks beside it.
 
     Parameters
@@ -30,11 +38,14 @@ def write_headline(judged: list[ShownAudit], change: RulerChange | None, groupin
     judged : the audit by the ruler compared with and, where there is one, by the other.
     change : what lies between them, or None.
     grouping : the grouping that the page is about.
+    others : further audits of the same predictions.
+    unjudged : audits without a verdict.
     """
     first = judged[0]
     regime = first.result.regime
+    itself = [one for one in unjudged if one.regime == regime and one.reason == OWN_PREDICTIONS]
     if change is None:
-        return _write_single(first)
+        return _write_single(first, others, itself)
     second = judged[1]
     verdicts = change.comparison.verdicts
     verdicts = verdicts[verdicts["family"] != EXTRA]
@@ -47,9 +58,12 @@ def write_headline(judged: list[ShownAudit], change: RulerChange | None, groupin
     )
     found = [int(keep_stated(one.result.tests)["significant"].sum()) for one in judged]
     sizes = [_family_size(one) for one in judged]
-    sentence = (
+    sentence = join_sentences(
+        tell_patients(judged, others),
         f"Judged by {first.ruler}, {_count_found(found[0], sizes[0])}; judged by {second.ruler}, "
-        f"{_count_found(found[1], sizes[1])}. {tell_mechanism(second, change)}"
+        f"{_count_found(found[1], sizes[1])}.",
+        tell_mechanism(second, change),
+        tell_unjudged(itself),
     )
     return Headline(
         question=(
@@ -65,6 +79,17 @@ def write_headline(judged: list[ShownAudit], change: RulerChange | None, groupin
         other=second.name,
         rows=tuple(rows),
     )
+
+
+def tell_unjudged(itself: Sequence[Unjudged]) -> str:
+    """Name the references that are the predictions themselves."""
+    names = [name_ruler(one.ruler, one.title, one.provenance) for one in itself]
+    return " ".join(f"The reference {name} is {OWN_PREDICTIONS}." for name in names)
+
+
+def join_sentences(*sentences: str) -> str:
+    """Join what there is to say."""
+    return " ".join(filter(None, sentences))
 
 
 def keep_stated(table: pd.DataFrame) -> pd.DataFrame:
@@ -86,7 +111,7 @@ def tell_mechanism(second: ShownAudit, change: RulerChange) -> str:
         for name, n in flips["verdict"].value_counts().items()
     )
     changed = write_count(len(flips), "conclusion")
-    return f"{changed} changed with the ruler and nothing else: {named}. {CONCERN}"
+    return f"{changed} changed with the ruler and nothing else: {named}."
 
 
 def tell_inflation(first: ShownAudit, second: ShownAudit, change: RulerChange) -> str:
@@ -119,13 +144,14 @@ def _remark_on_flips(verdicts: pd.DataFrame, alpha: float) -> list[str]:
     flips = verdicts[verdicts["flip"].isin(FLIPS)]
     if flips.empty:
         return []
-    raw = int((~flips["flip_unadjusted"].isin(FLIPS)).sum())
-    beyond = int((flips["swap_p"] < alpha).sum())
+    own = int(flips["made_by_correction"].eq(True).sum())
+    beyond = int((flips["swap_p_fdr"] < alpha).sum())
     return [
-        f"Of {write_count(len(flips), 'changed conclusion')}, {raw or 'none'} would have stayed by "
-        "the raw p, where the correction over the family does its part. The change of the "
-        f"statistic itself is beyond chance in {beyond or 'none'}, by exchanging rulers exam by "
-        "exam."
+        f"Of {write_count(len(flips), 'changed conclusion')}, {own or 'none'} would not have changed "
+        "by the test's own p, the rest of the family kept: there the correction made the change. "
+        f"The change of the statistic itself is beyond chance in {beyond or 'none'}, by exchanging "
+        "the rulers exam by exam (patient by patient where one has several), adjusted over the "
+        "family."
     ]
 
 
@@ -197,7 +223,9 @@ def _remark_on_size(judged: ShownAudit) -> list[str]:
     return remarks
 
 
-def _write_single(judged: ShownAudit) -> Headline:
+def _write_single(
+    judged: ShownAudit, others: Sequence[ShownAudit], itself: Sequence[Unjudged]
+) -> Headline:
     tests = judged.result.tests
     found = int(keep_stated(tests)["significant"].sum())
     rows = tell_at_a_glance(
@@ -212,9 +240,12 @@ def _write_single(judged: ShownAudit) -> Headline:
             f"Does the {judged.result.regime} model serve patient groups equally? "
             f"{write_count(judged.result.n_exams, 'exam')}, judged by {judged.name}."
         ),
-        sentence=(
-            f"Judged by {judged.ruler}, {_count_found(found, _family_size(judged))}. There is one "
-            "ruler only, so nothing can be said about what the ruler itself did."
+        sentence=join_sentences(
+            tell_patients([judged], others),
+            f"Judged by {judged.ruler}, {_count_found(found, _family_size(judged))}.",
+            tell_unjudged(itself),
+            f"There is {'no other' if itself else 'one'} ruler {'to compare with' if itself else 'only'}"
+            ", so nothing can be said about what the ruler itself did.",
         ),
         remarks=(*_remark_on_chance([judged]), *_remark_on_size(judged)),
         base=judged.name,

@@ -14,6 +14,9 @@ from tworulers.report.tables import Table
 from tworulers.report.verdict_words import Glance
 from tworulers.rulers import Comparison, RegimeComparison
 
+OWN_PREDICTIONS = "scored by its own predictions: no verdict"
+"""Why a reference that is the predictions themselves judges nothing."""
+
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
 

@@ -32,6 +32,7 @@ class RulerPanel:
     ruler, title, provenance : who judges.
     p, p_fdr : raw and adjusted; NaN where the test is undefined, and `undefined_because` says why.
     alpha : the level that `p_fdr` is held against.
+    by : `patient` where p keeps the exams of a patient together, else `exam`.
     """
 
     ruler: str
@@ -41,6 +42,7 @@ class RulerPanel:
     p_fdr: float
     alpha: float = 0.05
     undefined_because: str = ""
+    by: str = "exam"
 
     @property
     def verdict(self) -> str:
@@ -49,7 +51,8 @@ class RulerPanel:
             return f"not tested: {self.undefined_because or 'undefined'}"
         adjusted = "undefined" if np.isnan(self.p_fdr) else f"{self.p_fdr:.2g}"
         significant = "significant" if self.p_fdr < self.alpha else "not significant"
-        return f"p = {self.p:.2g}, adjusted {adjusted}: {significant}"
+        kept = " (patients kept together)" if self.by == "patient" else ""
+        return f"p = {self.p:.2g}, adjusted {adjusted}{kept}: {significant}"
 
 
 def draw_two_rulers(

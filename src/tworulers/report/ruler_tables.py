@@ -114,20 +114,24 @@ def tabulate_verdicts(
         rows.append(
             [
                 f"{titles.get(row.grouping, row.grouping)}: {score_label(metric, row.structure)}",
-                f"{write_p(row.p_base)} → {write_p(row.p_other)}",
-                f"{write_p(row.p_fdr_base)} → {write_p(row.p_fdr_other)}",
+                f"{write_p(row.p_verdict_base)} → {write_p(row.p_verdict_other)}",
+                f"{write_p(row.p_verdict_fdr_base)} → {write_p(row.p_verdict_fdr_other)}",
                 f"{gaps[0]} → {gaps[1]}",
                 ratio,
                 spread,
                 f"{write_number(row.gap_part, 1)} / {write_number(row.noise_part, 1)}",
-                write_p(row.swap_p, because),
-                TITLES.get(row.verdict, row.verdict) + (", reversal" if row.reversal else ""),
+                f"{write_p(row.swap_p, because)} ({write_p(row.swap_p_fdr)})",
+                TITLES.get(row.verdict, row.verdict)
+                + (f": {row.not_shown_because}" if row.verdict == "not_shown" else "")
+                + (", reversal" if row.reversal else ""),
             ]
         )
     columns = ["test", "p", "adjusted p", "gap of medians", "gap ratio", "spread ratio (MAD)"]
-    columns += ["gap / noise part of H", "p of exchanging rulers", "verdict"]
+    columns += ["gap / noise part of H", "p of exchanging rulers (adjusted)", "verdict"]
     note = f"From {base} to {other}. Spread ratio above 1: narrower under the second ruler. A large"
     note += " p of exchanging rulers: the change of H itself is within chance."
+    if (verdicts["verdict_by"] == "patient").any():
+        note += " All p keep the exams of a patient together."
     return make_table("What changing the ruler did", columns, rows, note)
 
 

@@ -111,7 +111,7 @@ def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
         *_cohort(findings, judged),
         _everything(findings),
     ]
-    return write_headline(judged, change, grouping), [
+    return write_headline(judged, change, grouping, others, findings.unjudged), [
         section for section in sections if section is not None
     ]
 

@@ -114,7 +114,7 @@ def draw_grid(
     for y, grouping in enumerate(groupings):
         for x, (structure, metric) in enumerate(scores):
             cell = cells.get((grouping, structure, metric))
-            if cell is None or np.isnan(cell.p):
+            if cell is None or np.isnan(cell.p_verdict):
                 empty = Rectangle((x - 0.5, y - 0.5), 1, 1, linewidth=0.5, hatch="////")
                 empty.set(facecolor="white", edgecolor="#888888")
                 ax.add_patch(empty)
@@ -126,8 +126,8 @@ def draw_grid(
             )
             ink = "white" if strength > 0.65 * STRONGEST else "black"
             ax.text(x, y + 0.36, f"{strength:.2f}", ha="center", va="center", fontsize=7, color=ink)
-            if cell.p < alpha or cell.p_fdr < alpha:
-                full = bool(cell.p_fdr < alpha)
+            if cell.p_verdict < alpha or cell.p_verdict_fdr < alpha:
+                full = bool(cell.p_verdict_fdr < alpha)
                 inner = "black" if full else "white"
                 ax.plot(x, y - 0.1, "o", markersize=8, markeredgecolor="white", color="white")
                 ax.plot(x, y - 0.1, "o", markersize=6.5, markerfacecolor=inner, color="black")

@@ -12,13 +12,12 @@ from tworulers.schema import Metric
 from tworulers.stats.battery import EXTRA
 from tworulers.stats.clearest import find_clearest, shown_p
 
-CONCERN = "This concerns the ruler, not the patients."
-
 TITLES: Mapping[str, str] = {
     "false_confidence": "False confidence",
     "false_magnitude": "False magnitude",
     "mixed": "Mixed",
     "unattributed": "Unattributed",
+    "not_shown": "Not shown",
     "false_reassurance_by_magnitude": "False reassurance, by magnitude",
     "false_reassurance_by_noise": "False reassurance, by noise",
     "exaggerated": "Exaggerated",
@@ -35,13 +34,15 @@ MEANINGS: Mapping[str, str] = {
     "mixed": "the scores spread less and the groups lie further apart under this ruler",
     "unattributed": "the two rulers fall on different sides of the level, and neither gap nor noise"
     " changed by more than chance",
+    "not_shown": "the two rulers fall on different sides of the level, but that this ruler made the"
+    " change is not shown: the correction made it, or the change of the test is within chance",
     "false_reassurance_by_magnitude": "the groups lie closer together under this ruler, and a"
     " difference is no longer found",
     "false_reassurance_by_noise": "the scores spread more under this ruler, and a difference is no"
     " longer found",
     "exaggerated": "both find a difference; it is larger under this ruler",
     "understated": "both find a difference; it is smaller under this ruler",
-    "stable": "both rulers come to the same conclusion",
+    "stable": "both rulers show a difference, or neither does, which is no sign of equality",
     "too_close": "this ruler repeats the model, so its agreement confirms nothing",
     "undefined": "a test could not be computed, or a group is too small for a verdict",
 }
@@ -68,15 +69,17 @@ class Glance:
 
 def describe_finding(tests: pd.DataFrame, metrics: Mapping[str, Metric]) -> str:
     """Say what the tests of one grouping found; never that groups are equal."""
-    done = tests[tests["p_fdr"].notna()]
+    done = tests[tests["p_verdict_fdr"].notna()]
     first = find_clearest(done)
     if first is None:
-        reasons = tests["undefined_because"].dropna().unique()
+        reasons = tests["verdict_undefined_because"].dropna().unique()
         return "not tested" + (f": {reasons[0]}" if len(reasons) else "")
     found = int(done["significant"].sum())
     where = name_score(metrics[first["metric"]], first["structure"])
-    smallest, adjusted = write_p(shown_p(done).min()), write_p(first["p_fdr"])
+    smallest, adjusted = write_p(shown_p(done).min()), write_p(first["p_verdict_fdr"])
     least = f"smallest p {smallest}, adjusted {adjusted} ({where})"
+    if first["verdict_by"] == "patient":
+        least += ", patients kept together"
     if found == 0:
         return f"no difference found in {write_count(len(done), 'score')}; {least}"
     worst = first["worst_group"]
@@ -98,7 +101,7 @@ def describe_change(verdicts: pd.DataFrame) -> tuple[str, str, str]:
         f"{TITLES.get(name, name)} in {write_count(int(counts[name]), 'score')}" for name in changed
     )
     why = "; ".join(MEANINGS.get(name, "") for name in changed)
-    return titles, why, "loud"
+    return titles, why, "mute" if changed == ["not_shown"] else "loud"
 
 
 def pick_flip(verdicts: pd.DataFrame, preferred: tuple[str, str] | None = None) -> pd.Series | None:
@@ -117,7 +120,7 @@ def pick_flip(verdicts: pd.DataFrame, preferred: tuple[str, str] | None = None) 
         first = (flips["metric"] == preferred[0]) & (flips["structure"] == preferred[1])
         if first.any():
             return flips[first].iloc[0]
-    clearest = flips[["p_fdr_base", "p_fdr_other"]].min(axis=1).to_numpy().argmin()
+    clearest = flips[["p_verdict_fdr_base", "p_verdict_fdr_other"]].min(axis=1).to_numpy().argmin()
     return flips.iloc[int(clearest)]
 
 

@@ -18,7 +18,6 @@ from tworulers.report.tables import (
     write_p,
     write_undefined,
 )
-from tworulers.report.verdict_words import CONCERN
 from tworulers.schema import Provenance
 
 DEFAULT = "confidence"
@@ -179,7 +178,7 @@ def say_whether_rulers_agree(answers: Sequence[Answer], *, made_of_predictions: 
                 " Errors that the model shares with the predictions that judge it are no failures "
                 "to them, so the two rulers may ask confidence to find different exams."
             )
-        return f"{text} {CONCERN}"
+        return f"{text} Their difference is about the rulers."
     end = "" if None not in known else ", as far as the groups could be compared"
     text = f"Both rulers come to the same answer{end}"
     if not any(known):

@@ -1,27 +1,47 @@
 """What a comparison leaves behind: its tables, what MLflow shows of it, and what a person reads."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tworulers.io.console import say, show_table
 from tworulers.io.records import write_json, write_table
 from tworulers.rulers import Comparison, RegimeComparison
-from tworulers.schema import MACRO
+from tworulers.schema import MACRO, Audit
 from tworulers.tracking import RunRecord, write_record
 
 COUNTED = {
     "flips": "Conclusions, adjusted p",
     "flips_unadjusted": "Conclusions, raw p",
+    "tests_changed": "Tests whose statistic changed with the ruler beyond chance",
     "verdicts": "Verdicts on the change",
     "gap_changes": "Gaps between groups",
 }
-OF_VERDICT = ("vcr_mad", "gap_ratio", "gap_part", "noise_part", "swap_p")
+OF_VERDICT = ("vcr_mad", "gap_ratio", "gap_part", "noise_part", "swap_p", "swap_p_fdr")
+CONCERN = (
+    "A changed conclusion is about the rulers; what holds for the patients is what the best labels "
+    "there are show."
+)
 OF_GAP = ("gap_base", "gap_other", "gap_change")
 OF_SCORE = ("mean", "forgiven_share", "pearson", "spearman")
+
+
+def keep_to_tests(settings: Audit, patients: pd.Series) -> Audit:
+    """Leave out of an audit what a comparison does not read: power, the joint model, permutations.
+
+    Permutations stay where a patient has several exams, since significance rests on them.
+
+    Parameters
+    ----------
+    settings : of the audit.
+    patients : patient of each audited exam.
+    """
+    permutations = settings.permutations if patients.duplicated().any() else 0
+    return replace(settings, permutations=permutations, power_draws=0, linear=False)
 
 
 def write_comparison(
@@ -77,15 +97,16 @@ def write_note(summary: Mapping[str, Any]) -> str:
                 parts.append(f"- {title}, {family} tests: {_write(outcomes)}")
     if len(parts) > 1:
         parts.insert(1, "")
-        parts += ["", "A changed conclusion concerns the ruler, not the patients."] * (
-            "base_ruler" in summary
-        )
+        parts += ["", CONCERN] * ("base_ruler" in summary)
     return "\n".join(parts)
 
 
 def count_outcomes(summary: Mapping[str, Any]) -> dict[str, float]:
     """Name the counts of a comparison: flips, verdicts, changed gaps, by family."""
-    kinds = ("flips", "flips_unadjusted", "verdicts", "gap_changes", "four_fifths_flips")
+    kinds = (
+        *("flips", "flips_unadjusted", "tests_changed"),
+        *("verdicts", "gap_changes", "four_fifths_flips"),
+    )
     return {
         f"{kind}/{family}/{outcome}": float(n)
         for kind in kinds
@@ -142,9 +163,17 @@ def show_rulers(found: Comparison) -> None:
     else:
         say(describe(found.summary))
     say(tell_closeness(found))
+    say(tell_changed(found))
     flipped = found.verdicts["flip"].isin(["base_only", "other_only"])
     for sentence in found.verdicts.loc[flipped, "sentence"]:
         say(sentence)
+
+
+def tell_changed(found: Comparison) -> str:
+    """Say in how many tests the change of the ruler changed the test itself, beyond chance."""
+    counts = found.summary["tests_changed"].items()
+    parts = [f"{n['changed']} of {n['tested']} {family} tests" for family, n in counts]
+    return f"changed with the ruler beyond chance: {', '.join(parts) or 'no test'}"
 
 
 def tell_closeness(found: Comparison) -> str:

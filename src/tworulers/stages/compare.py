@@ -3,7 +3,6 @@ tables of the same predictions.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -32,7 +31,13 @@ from tworulers.rulers import (
 )
 from tworulers.schema import MACRO, Metric, Ruler, Settings
 from tworulers.stages._anchoring import anchor_scores
-from tworulers.stages._comparison import show_regimes, show_rulers, write_comparison, write_note
+from tworulers.stages._comparison import (
+    keep_to_tests,
+    show_regimes,
+    show_rulers,
+    write_comparison,
+    write_note,
+)
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.stages.audit import form_groups
@@ -73,7 +78,7 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
                 read_side(second, ruler, audits, layout),
                 group_exams(before.scores, settings, layout),
                 settings.audit,
-                patients=pick_patients(before.scores, settings, layout),
+                patients=pick_patients(before.scores, layout),
             )
             target = folder / "regimes" / ruler / f"{first}_{second}"
             metrics |= write_comparison(changed, target, f"{ruler}/{first}_{second}")
@@ -152,7 +157,7 @@ def compare_two_rulers(
         read_side(regime, other, audits, layout),
         group_exams(judged.scores, settings, layout),
         settings.audit,
-        patients=pick_patients(judged.scores, settings, layout),
+        patients=pick_patients(judged.scores, layout),
         ruler_against_expert=read_ruler_against_expert(made, base, layout),
         shared_error=average_structures(everything[everything["metric"] == "shared_error"]),
     )
@@ -181,7 +186,8 @@ def draw_rulers(
 def trace_rulers(found: Comparison, settings: Settings, layout: Layout, path: Path) -> None:
     """Write how often each ruler would find a difference with fewer and with more exams.
 
-    Only tests of the main family are traced; studies are drawn from the scored exams.
+    Only tests of the main family are traced; studies are drawn from the scored exams. Nothing is
+    traced where a patient has several exams, which studies of single exams would not be like.
     """
     if found.summary["status"] == "identical" or settings.audit.power_draws < 1:
         return
@@ -193,6 +199,9 @@ def trace_rulers(found: Comparison, settings: Settings, layout: Layout, path: Pa
     base, other = (
         read_scores(found.summary["regime"], ruler, layout).merge(keys) for ruler in names
     )
+    if pick_patients(base, layout).duplicated().any():
+        say("patients have several exams: verdicts with more or fewer exams are not traced")
+        return
     groups = group_exams(base, settings, layout)[list(tests["grouping"].unique())]
     n = base["exam_id"].nunique()
     sizes = sorted({max(8, round(n * times)) for times in TIMES})
@@ -244,10 +253,8 @@ def group_exams(scores: pd.DataFrame, settings: Settings, layout: Layout) -> pd.
     return form_groups(_scored_cohort(scores, layout), settings.attributes)[0]
 
 
-def pick_patients(scores: pd.DataFrame, settings: Settings, layout: Layout) -> pd.Series | None:
-    """Return the patient of each exam where patients are drawn, else None."""
-    if settings.attributes.resampling_unit != "patient":
-        return None
+def pick_patients(scores: pd.DataFrame, layout: Layout) -> pd.Series:
+    """Return the patient of each exam."""
     return _scored_cohort(scores, layout).set_index("exam_id")["patient_id"]
 
 
@@ -279,8 +286,7 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     groups, _ = form_groups(tables[0].cohort, settings.attributes)
     patients = tables[0].cohort.set_index("exam_id")["patient_id"]
     base, other = (_audit_table(table, groups, patients, settings) for table in tables)
-    drawn = patients if settings.attributes.resampling_unit == "patient" else None
-    found = compare_rulers(base, other, groups, settings.audit, patients=drawn)
+    found = compare_rulers(base, other, groups, settings.audit, patients=patients)
     stem = Path(str(settings.scores.file)).stem
     root = layout.root / settings.paths.outputs / "tables" / stem / settings.attributes.name
     result = root / f"{names[0]}_and_{names[1]}"
@@ -320,8 +326,7 @@ def _scored_cohort(scores: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 def _audit_table(
     table: ScoreRecords, groups: pd.DataFrame, patients: pd.Series, settings: Settings
 ) -> Audited:
-    # Only tests and disparities are compared; the rest of the battery is the audit stage's.
-    quick = replace(settings.audit, permutations=0, power_draws=0, linear=False)
+    quick = keep_to_tests(settings.audit, patients.reindex(table.scores["exam_id"].unique()))
     attributes = settings.attributes
     audit = audit_scores(table.scores, groups, patients, quick, attributes, None, table.measures)
     return Audited(table.scores, audit.tests, audit.disparities, audit.metrics)

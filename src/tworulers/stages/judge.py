@@ -21,7 +21,7 @@ from tworulers.metrics.asked import require_metrics
 from tworulers.rulers import Audited, compare_rulers, overall_status, tabulate_closeness
 from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
-from tworulers.stages._comparison import show_rulers, write_comparison
+from tworulers.stages._comparison import keep_to_tests, show_rulers, write_comparison
 from tworulers.stages._references import (
     Judge,
     describe_exams,
@@ -276,7 +276,7 @@ def compare_judges(
                 second,
                 groups,
                 settings.audit,
-                patients=patients if settings.attributes.resampling_unit == "patient" else None,
+                patients=patients,
                 ruler_against_expert=judgements[other].against_base,
                 shared_error=average_structures(scores[scores["metric"] == "shared_error"]),
             )
@@ -350,7 +350,7 @@ def _audit_common(
         folder = place.audit(str(scores["regime"].iloc[0]), str(scores["ruler"].iloc[0]))
         found = read_audit(folder)
     else:
-        quick = replace(settings.audit, permutations=0, power_draws=0, linear=False)
+        quick = keep_to_tests(settings.audit, patients.reindex(sorted(common)))
         found = audit_scores(part, groups, patients, quick, settings.attributes)
     return Audited(part, found.tests, found.disparities, found.metrics)
 

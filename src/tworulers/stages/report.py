@@ -15,6 +15,7 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, made_by, read_json, read_table, write_json
 from tworulers.report.gallery import ShownAudit
 from tworulers.report.page import (
+    OWN_PREDICTIONS,
     Anchored,
     CohortTables,
     Findings,
@@ -119,7 +120,7 @@ def read_audits(
         summary = read_json(folder / "summary.json", "audit")
         reason = summary.get("not_audited_because")
         if ruler.regime == regime:
-            reason = "scored by its own predictions: no verdict"
+            reason = OWN_PREDICTIONS
         if reason is not None:
             provenance = str(summary.get("provenance") or ruler.provenance)
             unjudged.append(Unjudged(regime, name, ruler.title, provenance, str(reason)))

@@ -5,8 +5,9 @@ import pandas as pd
 from tworulers.io.console import say, show_table
 from tworulers.io.paths import Layout
 from tworulers.report.gallery import ShownAudit, pick_score
-from tworulers.report.headline import tell_inflation, tell_mechanism
+from tworulers.report.headline import join_sentences, tell_inflation, tell_mechanism
 from tworulers.report.page import RulerChange
+from tworulers.report.patient_words import tell_patients
 from tworulers.report.sections import pick_change
 from tworulers.report.style import name_score
 from tworulers.report.tables import UNDEFINED, write_p
@@ -28,6 +29,11 @@ def show(settings: Settings, layout: Layout) -> None:
         first, second = (
             findings.audits[change.regime, name] for name in (change.base, change.other)
         )
+        others = [
+            one
+            for (regime, ruler), one in findings.audits.items()
+            if regime == change.regime and ruler not in (change.base, change.other)
+        ]
         show_table(
             f"{first.result.regime} model, {first.result.n_exams} exams: judged by {first.name} "
             f"and by {second.name}",
@@ -35,7 +41,7 @@ def show(settings: Settings, layout: Layout) -> None:
              "what changing the ruler did"),
             list_rows(first, change),
         )  # fmt: skip
-        say(tell_mechanism(second, change))
+        say(join_sentences(tell_patients([first, second], others), tell_mechanism(second, change)))
         say(tell_inflation(first, second, change))
     page = layout.report / "index.html"
     say(f"report: {layout.relative(page)}" if page.is_file() else "report: not made yet")
@@ -61,7 +67,10 @@ def list_rows(first: ShownAudit, change: RulerChange) -> list[tuple[str, ...]]:
                 name_score(first.metric(str(row["metric"])), str(row["structure"])),
                 *[
                     write_p(row[name])
-                    for name in ("p_base", "p_fdr_base", "p_other", "p_fdr_other")
+                    for name in (
+                        *("p_verdict_base", "p_verdict_fdr_base"),
+                        *("p_verdict_other", "p_verdict_fdr_other"),
+                    )
                 ],
                 f"{verdict}: {because}" if isinstance(because, str) and because else verdict,
             )

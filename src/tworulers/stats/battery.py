@@ -1,6 +1,6 @@
 """What the audit says about one score in one grouping: test, disparity, differences, power."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from tworulers.schema import Audit, Metric
 from tworulers.stats.differences import compare_groups, draw_locations, gap_interval
 from tworulers.stats.groups import GroupedSample, Row, group_means, group_medians, spread_of
 from tworulers.stats.permute import (
+    count_arrangements,
     p_of_impact_ratio,
     p_of_parity_difference,
     p_of_ranks,
@@ -81,7 +82,8 @@ def run_test(question: Question, settings: Audit) -> Row:
     """Test one score across groups: rank test, effect, gap, permutation, spread.
 
     Groups with fewer are named in `not_assessed`, groups below `min_group` in `small_groups`. Where
-    fewer than two groups remain, numbers are NaN and `undefined_because` says why.
+    fewer than two groups remain, numbers are NaN and `undefined_because` says why. The permutation
+    keeps the exams of a patient together; `permutation_undefined_because` says why there is none.
     """
     whole = question.sample
     sample = tested_part(whole)
@@ -114,13 +116,32 @@ def run_test(question: Question, settings: Audit) -> Row:
         "not_assessed": name_groups(whole, TOO_FEW),
         "undefined_because": fault,
     }
-    row["p_permutation"] = np.nan
-    if fault is None and settings.permutations > 0:
+    reason = fault or find_permutation_fault(sample, settings)
+    row |= {"p_permutation": np.nan, "permutation_undefined_because": reason}
+    if reason is None:
         stream = question.stream(settings.seed, "permute ranks")
         row["p_permutation"] = p_of_ranks(sample, settings.permutations, stream)
     row["spread_f"], row["spread_p"] = compare_spreads(sample)
     row["unequal_spread"] = bool(row["spread_p"] < settings.alpha)
     return row
+
+
+def find_permutation_fault(sample: GroupedSample, settings: Audit) -> str | None:
+    """Say why no permutation p can be given; None where one can.
+
+    With so few arrangements of labels over patients that the smallest p there is cannot fall below
+    alpha, the test cannot say anything.
+    """
+    if settings.permutations < 1:
+        return "no permutations were asked for (audit.permutations)"
+    ways = count_arrangements(sample)
+    if ways * settings.alpha > 1 or np.ptp(sample.values) == 0:
+        return None
+    plural = "way" if ways == 1 else "ways"
+    return (
+        f"cannot say: with patients kept together, labels can lie in {ways:.0f} {plural} only, too "
+        f"few for a p below {settings.alpha:g}"
+    )
 
 
 def locate_groups(question: Question, settings: Audit) -> tuple[Row, list[Row]]:
@@ -211,7 +232,7 @@ def _bound_rates(
     level = 1 - settings.alpha
     n, successes = sample.sizes, count_successes(sample, threshold, question.metric)
     success: NDArray[np.bool_] = succeed(sample.values, threshold, question.metric)
-    patterns = find_patterns(sample.codes, success, sample.patients, len(n))
+    patterns = find_patterns(sample.codes, success, sample.units, len(n))
     stream = question.stream(settings.seed, "bootstrap rates")
     tables = draw_tables(patterns, settings.bootstrap_draws, stream)
     ratio = bootstrap_interval(patterns, impact_ratio, tables, level)
@@ -236,8 +257,12 @@ def _bound_rates(
     if settings.permutations > 0:
         stream = question.stream(settings.seed, "permute rates")
         permuted = permute_successes(sample, success, settings.permutations, stream)
-        row["p_dir"] = p_of_impact_ratio(successes, n, permuted)
         row["p_dpd"] = p_of_parity_difference(successes, n, permuted)
+        if not np.array_equal(sample.units, sample.patients):
+            # The published p of DIR shuffles what the bootstrap draws.
+            drawn = replace(sample, patients=sample.units)
+            permuted = permute_successes(drawn, success, settings.permutations, stream)
+        row["p_dir"] = p_of_impact_ratio(successes, n, permuted)
     return row
 
 

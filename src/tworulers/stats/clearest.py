@@ -10,11 +10,13 @@ from tworulers.tables import list_rows
 def shown_p(tests: pd.DataFrame) -> pd.Series:
     """Return the unadjusted p that each test is judged and shown by; NaN where it has none.
 
+    It keeps the exams of a patient together where a patient has several.
+
     Parameters
     ----------
     tests : rows of an audit's tests.
     """
-    return tests["p"]
+    return tests["p_verdict"]
 
 
 def find_clearest(tests: pd.DataFrame) -> dict[str, Any] | None:

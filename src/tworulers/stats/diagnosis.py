@@ -24,6 +24,7 @@ class Verdict(StrEnum):
     FALSE_MAGNITUDE = "false_magnitude"
     MIXED = "mixed"
     UNATTRIBUTED = "unattributed"
+    NOT_SHOWN = "not_shown"
     REASSURANCE_BY_MAGNITUDE = "false_reassurance_by_magnitude"
     REASSURANCE_BY_NOISE = "false_reassurance_by_noise"
     EXAGGERATED = "exaggerated"
@@ -37,7 +38,10 @@ class Verdict(StrEnum):
 class Evidence:
     """What a verdict rests on, for one grouping and score.
 
-    Significance is that of the adjusted p. Bounds are those of percentile intervals (exams drawn
+    Significance is that of the adjusted p; `own_p_crosses` tells whether the test falls on the other
+    side of the level when its own p alone is exchanged and its family stays, `swap_p` whether the
+    change of its statistic is beyond chance (rulers exchanged exam by exam, adjusted over the
+    family). Bounds are those of percentile intervals (exams drawn
     within groups, pairs kept): `vcr` is MAD base / MAD other, `gap_ratio` the ratio of gaps other /
     base, `growth_low` and `shrinkage_low` lower bounds of the paired change of the gap. `hc3_p` and
     `hc3_slope` test equal spread, positive where base is wider. The parts are those of H(other) -
@@ -57,14 +61,23 @@ class Evidence:
     shrinkage_low: float
     gap_part: float
     noise_part: float
+    own_p_crosses: bool
+    swap_p: float
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the larger part where it is mixed, and the findings it was made from."""
+    """A verdict, the larger part where it is mixed, and the findings it was made from.
+
+    `consistent_with` is what the figures of a changed conclusion would be called if it were shown;
+    empty where no conclusion changed.
+    """
 
     verdict: Verdict
+    consistent_with: str
     larger_part: str | None
+    made_by_correction: bool
+    within_chance: bool
     collapsed: bool
     widened: bool
     grew: bool
@@ -99,6 +112,11 @@ def judge(evidence: Evidence, *, alpha: float) -> Judgement:
       neither the interval nor the test. Otherwise half-detected collapses with a grown gap would
       get the wrong name.
     - *shrank* mirrors *grew*: the paired shrinkage along the base ruler's best and worst group.
+
+    A changed conclusion gets none of these names, but *not shown*, where its own p alone does not
+    make the change (the correction over the family does), or where the change of the test is within
+    chance: a difference between significant and not significant need not be significant (Gelman and
+    Stern 2006). A ruler that rescales all scores changes no rank, and flips by chance alone.
     """
     collapsed = evidence.vcr_low > 1 and evidence.hc3_p < alpha
     widened = evidence.vcr_high < 1 and evidence.hc3_p < alpha
@@ -134,6 +152,18 @@ def judge(evidence: Evidence, *, alpha: float) -> Judgement:
             verdict = Verdict.UNDERSTATED
         case _:
             verdict = Verdict.STABLE
+    flipped = evidence.significant_base != evidence.significant_other
+    by_correction = flipped and not evidence.own_p_crosses
+    within_chance = flipped and not evidence.swap_p < alpha
     return Judgement(
-        verdict, larger_part, bool(collapsed), bool(widened), bool(grew), bool(held), bool(shrank)
+        verdict=Verdict.NOT_SHOWN if by_correction or within_chance else verdict,
+        consistent_with=str(verdict) if flipped else "",
+        larger_part=larger_part,
+        made_by_correction=by_correction,
+        within_chance=within_chance,
+        collapsed=bool(collapsed),
+        widened=bool(widened),
+        grew=bool(grew),
+        held=bool(held),
+        shrank=bool(shrank),
     )

@@ -21,10 +21,10 @@ def draw_locations(
 ) -> tuple[FloatArray, FloatArray]:
     """Draw bootstrap medians and means (of finite scores) of each group, each (draws, k).
 
-    Exams are drawn within groups. Where patients have several exams, patients are drawn from the
+    Exams are drawn within groups. Where a unit (patient) has several exams, units are drawn from the
     whole set. NaN for a group without exams, or lost in a draw.
     """
-    if len(np.unique(sample.patients)) < len(sample.patients):
+    if len(np.unique(sample.units)) < len(sample.units):
         return _draw_cluster_locations(sample, draws, rng)
     return _draw_medians(sample, draws, rng), _draw_means(sample, draws, rng)
 
@@ -75,7 +75,7 @@ def _draw_cluster_locations(
 ) -> tuple[FloatArray, FloatArray]:
     """Draw patients from the whole set; medians and means of each group, (draws, k)."""
     k = len(sample.names)
-    _, unit = np.unique(sample.patients, return_inverse=True)
+    _, unit = np.unique(sample.units, return_inverse=True)
     count = int(unit.max()) + 1
     medians, means = np.full((draws, k), np.nan), np.full((draws, k), np.nan)
     step = max(1, CHUNK // max(count, len(unit)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tworulers.schema import Audit
+from tworulers.schema import Audit, Provenance
 from tworulers.stats.counterfactual import (
     Decomposition,
     decompose_h,
@@ -32,14 +32,20 @@ from tworulers.stats.spread import (
 
 Row = dict[str, Any]
 
-CONCERN = "This concerns the ruler, not the patients."
+CONCERN = "This concerns the ruler; of the patients it says nothing."
+"""What ends a verdict where no labels that can say so show a difference between the patients."""
 
+OF_PATIENTS = {
+    Provenance.TRUTH: "the noise-free truth ({}) shows",
+    Provenance.GOLD: "the labels of experts ({}) show",
+}
+"""Whose labels may speak of the patients, the best first."""
 
 FIGURES = (
     *("vcr_mad", "vcr_mad_low", "vcr_mad_high", "hc3_p"),
     *("gap_base", "gap_other", "gap_ratio", "gap_ratio_low", "gap_ratio_high"),
     *("growth_low", "growth_high", "shrinkage_low", "shrinkage_high"),
-    *("gap_part", "noise_part", "swap_p"),
+    *("gap_part", "noise_part", "swap_p", "swap_p_fdr"),
 )
 """The figures that a verdict rests on; missing where there is nothing to diagnose."""
 
@@ -57,8 +63,24 @@ class Disagreement:
     equivalent_gap: float
     swapped: SwapTest
 
-    def judge(self, significant_base: bool, significant_other: bool, alpha: float) -> Judgement:
-        """Name what the other ruler did, given which side is significant after adjustment."""
+    def judge(
+        self,
+        significant_base: bool,
+        significant_other: bool,
+        alpha: float,
+        *,
+        own_p_crosses: bool = True,
+        swap_p: float | None = None,
+    ) -> Judgement:
+        """Name what the other ruler did, given which side is significant after adjustment.
+
+        Parameters
+        ----------
+        significant_base, significant_other : after adjustment.
+        alpha : level.
+        own_p_crosses : whether the test's own p alone makes the change; true of a single test.
+        swap_p : p of exchanging the rulers, adjusted over the family; the test's own if None.
+        """
         evidence = Evidence(
             significant_base=significant_base,
             significant_other=significant_other,
@@ -73,6 +95,8 @@ class Disagreement:
             shrinkage_low=self.intervals.shrinkage_low,
             gap_part=self.parts.gap_part,
             noise_part=self.parts.noise_part,
+            own_p_crosses=own_p_crosses,
+            swap_p=self.swapped.p if swap_p is None else swap_p,
         )
         return judge(evidence, alpha=alpha)
 
@@ -236,20 +260,27 @@ def say_verdict(row: Row, grouped: GroupedPair, status: str) -> str:
         Verdict.REASSURANCE_BY_NOISE: f"{other} hides a difference by adding noise",
         Verdict.EXAGGERATED: f"{other} shows the difference larger than {base}",
         Verdict.UNDERSTATED: f"{other} shows the difference smaller than {base}",
-        Verdict.STABLE: "both rulers come to the same conclusion",
+        Verdict.NOT_SHOWN: f"the rulers fall on different sides of the level, but that {other} made "
+        f"the change is not shown: {row['not_shown_because']}",
+        Verdict.STABLE: "both rulers show a difference"
+        if row["significant_base"]
+        else "neither ruler shows a difference, which is no sign of equality",
         Verdict.TOO_CLOSE: f"{other} is {close} to the model: its agreement confirms nothing",
     }[Verdict(row["verdict"])]
     unit = f" {grouped.metric.unit}" if grouped.metric.unit else ""
     figures = "; ".join(
         [
-            f"adjusted p {row['p_fdr_base']:.3g} under {base}, "
-            f"{row['p_fdr_other']:.3g} under {other}",
+            f"adjusted p {row['p_verdict_fdr_base']:.3g} under {base}, "
+            f"{row['p_verdict_fdr_other']:.3g} under {other}"
+            + (", patients kept together" if row["verdict_by"] == "patient" else ""),
             f"spread {row['base_ruler']} / {row['other_ruler']} {row['vcr_mad']:.2g} "
             f"[{row['vcr_mad_low']:.2g}, {row['vcr_mad_high']:.2g}]",
             f"gap {row['gap_base']:.4f} to {row['gap_other']:.4f}{unit}",
-            f"exchanging the rulers p {row['swap_p']:.2g}",
+            f"exchanging the rulers p {row['swap_p']:.2g}, adjusted {row['swap_p_fdr']:.2g}",
         ]
     )
+    patients = say_of_patients(row, unit)
+    what = f"{patients} Of the ruler: {what}" if patients else what
     said = [f"{grouped.grouping}, {grouped.structure} {grouped.metric.title}: {what} ({figures})."]
     if row["reversal"]:
         said.append(
@@ -265,4 +296,42 @@ def say_verdict(row: Row, grouped: GroupedPair, status: str) -> str:
         f"Provenance: {row['base_ruler']} is {row['base_provenance']}, "
         f"{row['other_ruler']} is {row['other_provenance']}."
     )
-    return " ".join([*said, CONCERN])
+    return " ".join(said if patients else [*said, CONCERN])
+
+
+def say_of_patients(row: Row, unit: str) -> str:
+    """Say which difference between patients the best labels there are show; nothing where none do.
+
+    Parameters
+    ----------
+    row : of the verdict table.
+    unit : of the score, with a blank before it; empty where it has none.
+    """
+    for provenance, whose in OF_PATIENTS.items():
+        for side in ("base", "other"):
+            if row[f"{side}_provenance"] == provenance and row[f"significant_{side}"]:
+                return (
+                    f"{whose.format(row[f'{side}_ruler'])} a difference between the patients: "
+                    f"best {row[f'best_{side}']}, worst {row[f'worst_{side}']}, medians "
+                    f"{row[f'gap_{side}']:.4f}{unit} apart, adjusted p "
+                    f"{row[f'p_verdict_fdr_{side}']:.2g}."
+                )
+    return ""
+
+
+def say_not_shown(row: Row) -> str:
+    """Say why a changed conclusion is not the ruler's doing, as far as was shown; else nothing."""
+    reasons = []
+    if row["made_by_correction"]:
+        reasons.append(
+            "made by the correction: with the test's own p alone exchanged, its adjusted p is "
+            f"{row['p_fdr_own_exchanged']:.2g}"
+        )
+    if row["within_chance"] and np.isnan(row["swap_p"]):
+        reasons.append("the change of the test was not tested (audit.permutations is 0)")
+    elif row["within_chance"]:
+        reasons.append(
+            f"the change of the test is within chance, swap p {row['swap_p']:.2g}, adjusted "
+            f"{row['swap_p_fdr']:.2g}"
+        )
+    return "; ".join(reasons)

@@ -21,7 +21,8 @@ class GroupedSample:
     values : scores, shape (n,), float64; `inf` allowed, NaN not.
     codes : position of each exam's group in `names`, shape (n,), int64.
     names : groups in their order of display, also those without an exam.
-    patients : patient of each exam as a number, shape (n,), int64.
+    patients : patient of each exam as a number, shape (n,), int64; permutations keep them together.
+    units : what resampling draws, as the number of each exam's unit, shape (n,), int64.
     n_undefined : exams of each group whose score is undefined, shape (k,), int64.
     n_left_out : exams that are in no group of this grouping.
     """
@@ -30,6 +31,7 @@ class GroupedSample:
     codes: IntArray
     names: tuple[str, ...]
     patients: IntArray
+    units: IntArray
     n_undefined: IntArray
     n_left_out: int
 
@@ -52,13 +54,17 @@ class GroupedSample:
             codes=new[self.codes[inside]],
             names=tuple(self.names[g] for g in groups),
             patients=self.patients[inside],
+            units=self.units[inside],
             n_undefined=self.n_undefined[groups],
             n_left_out=self.n_left_out + int((~inside).sum()),
         )
 
 
 def group_sample(
-    values: FloatArray, groups: pd.Series, patients: IntArray | None = None
+    values: FloatArray,
+    groups: pd.Series,
+    patients: IntArray | None = None,
+    units: IntArray | None = None,
 ) -> GroupedSample:
     """Put scores into groups, counting what is undefined and who is in no group.
 
@@ -67,6 +73,7 @@ def group_sample(
     values : one score an exam, shape (n,); NaN is undefined.
     groups : ordered categorical, length n, row by row with `values`; missing is in no group.
     patients : patient of each exam as a number, shape (n,); every exam is its own patient if None.
+    units : what resampling draws, shape (n,); patients if None.
 
     Raises
     ------
@@ -81,6 +88,8 @@ def group_sample(
     values = np.asarray(values, dtype=np.float64)
     if patients is None:
         patients = np.arange(len(values), dtype=np.int64)
+    if units is None:
+        units = patients
     inside = codes >= 0
     undefined = np.isnan(values)
     used = inside & ~undefined
@@ -89,6 +98,7 @@ def group_sample(
         codes=codes[used],
         names=names,
         patients=np.asarray(patients, dtype=np.int64)[used],
+        units=np.asarray(units, dtype=np.int64)[used],
         n_undefined=np.bincount(codes[inside & undefined], minlength=len(names)).astype(np.int64),
         n_left_out=int((~inside).sum()),
     )

@@ -63,12 +63,15 @@ def describe_overall(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summarise_families(tests: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Count tests configured, computed and significant, and name the missing with reasons."""
+    """Count tests configured, computed and significant, and name the missing with reasons.
+
+    The smallest p are those the verdict rests on.
+    """
     rows = []
     for family, part in tests.groupby("family", sort=False):
-        missing = part[part["p"].isna()]
+        missing = part[part["p_verdict"].isna()]
         names = [
-            f"{row['grouping']}/{row['structure']}/{row['metric']}: {row['undefined_because']}"
+            f"{row['grouping']}/{row['structure']}/{row['metric']}: {row['verdict_undefined_because']}"
             for row in list_rows(missing)
         ]
         rows.append(
@@ -79,7 +82,7 @@ def summarise_families(tests: pd.DataFrame, alpha: float) -> pd.DataFrame:
                 "alpha": alpha,
                 "significant": int(part["significant"].sum()),
                 "smallest_p": shown_p(part).min(),
-                "smallest_p_fdr": part["p_fdr"].min(),
+                "smallest_p_fdr": part["p_verdict_fdr"].min(),
                 "missing": "; ".join(names),
             }
         )
@@ -113,11 +116,11 @@ def summarise_groupings(
                 "not_assessed": _list_sizes(sizes[sizes < TOO_FEW]),
                 "n_large_groups": int((sizes >= settings.min_group).sum()),
                 "tests": len(part),
-                "tests_computed": int(part["p"].notna().sum()),
+                "tests_computed": int(part["p_verdict"].notna().sum()),
                 "significant": int(part["significant"].sum()),
                 "significant_raw": int((shown_p(part) < settings.alpha).sum()),
                 "smallest_p": shown_p(part).min(),
-                "smallest_p_fdr": part["p_fdr"].min(),
+                "smallest_p_fdr": part["p_verdict_fdr"].min(),
                 "smallest_p_fdr_structure": best["structure"],
                 "smallest_p_fdr_metric": best["metric"],
             }

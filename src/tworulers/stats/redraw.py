@@ -24,7 +24,12 @@ class SwapTest:
 
 
 def summarise_null(observed: float, null: Floats) -> SwapTest:
-    """Compare a statistic with its null draws: two-sided p = (1 + as extreme) / (draws + 1)."""
+    """Compare a statistic with its null draws: two-sided p = (1 + as extreme) / (draws + 1).
+
+    Without a draw there is no p (NaN).
+    """
+    if len(null) == 0:
+        return SwapTest(float(observed), np.nan, np.nan, 0)
     reached = int(np.sum(np.abs(null) >= abs(observed) - 1e-9))
     finite = null[np.isfinite(null)]
     return SwapTest(

@@ -83,7 +83,7 @@ def test_grid_marks_significance_and_hatches_what_is_undefined(
     audits: dict[str, ShownAudit],
 ) -> None:
     tests = pd.concat([one.result.tests for one in audits.values()], ignore_index=True)
-    tests.loc[0, ["p", "p_fdr", "effect"]] = np.nan
+    tests.loc[0, ["p_verdict", "p_verdict_fdr", "effect"]] = np.nan
     labels = {ruler: write_labels(one.result) for ruler, one in audits.items()}
     figure = draw_verdict_grid(tests, names(audits), metrics=METRICS, groupings=labels)
     text = read(figure)

@@ -132,13 +132,14 @@ def test_every_caption_of_scores_names_a_provenance(page: str) -> None:
     assert all("provenance" in caption for caption in judged)
 
 
-def test_headline_says_what_changed_and_that_it_concerns_the_ruler(findings: Findings) -> None:
+def test_headline_says_what_changed_and_what_of_it_is_not_shown(findings: Findings) -> None:
     headline, _ = write_report(findings)
     verdicts = findings.changes[0].comparison.verdicts
     flips = verdicts["flip"].isin(["other_only", "base_only"]).sum()
     assert flips > 0
     assert f"{flips} conclusion" in headline.sentence
-    assert "This concerns the ruler, not the patients." in headline.sentence
+    assert f"not shown in {flips} (the two rulers" in headline.sentence
+    assert "not the patients" not in headline.sentence
     remarks = " ".join(headline.remarks)
     assert "forgives 74 %" in remarks
     assert "too close to the model it judges" in remarks
@@ -196,9 +197,9 @@ def test_an_undefined_test_is_told_with_its_reason(
     result = audits["gold"].result
     tests = result.tests.copy()
     here = tests["grouping"] == "sex"
-    numbers = ["p", "p_fdr", "statistic", "effect", "median_gap", "mean_gap"]
-    tests.loc[here, numbers] = np.nan
-    tests.loc[here, "undefined_because"] = reason
+    numbers = ["p", "p_fdr", "p_verdict", "p_verdict_fdr", "statistic", "effect"]
+    tests.loc[here, [*numbers, "median_gap", "mean_gap"]] = np.nan
+    tests.loc[here, ["undefined_because", "verdict_undefined_because"]] = reason
     verdicts = comparison.verdicts.copy()
     there = verdicts["grouping"] == "sex"
     verdicts.loc[there, ["verdict", "flip", "sentence"]] = ["undefined", "undefined", ""]
@@ -278,8 +279,8 @@ def test_a_flip_is_the_preferred_score_or_the_clearest() -> None:
             "structure": ["macro", "vb"],
             "flip": "other_only",
             "verdict": "mixed",
-            "p_fdr_base": [0.3, 0.2],
-            "p_fdr_other": [0.04, 0.01],
+            "p_verdict_fdr_base": [0.3, 0.2],
+            "p_verdict_fdr_other": [0.04, 0.01],
             "undefined_because": None,
         }
     )
@@ -293,6 +294,10 @@ def test_a_flip_is_the_preferred_score_or_the_clearest() -> None:
     assert title == "Mixed in 2 scores"
     assert "further apart" in why
     assert tone == "loud"
+    assert describe_change(verdicts.assign(verdict="not_shown"))[::2] == (
+        "Not shown in 2 scores",
+        "mute",
+    )
 
 
 def test_a_finding_is_told_with_raw_and_adjusted_p(audits: dict[str, ShownAudit]) -> None:

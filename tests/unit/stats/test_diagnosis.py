@@ -27,6 +27,8 @@ NOTHING = Evidence(
     shrinkage_low=-0.01,
     gap_part=1.0,
     noise_part=1.0,
+    own_p_crosses=True,
+    swap_p=0.01,
 )
 COLLAPSED = {"vcr_low": 2.0, "vcr_high": 5.0, "hc3_p": 1e-6, "hc3_slope": 0.7}
 WIDENED = {"vcr_low": 0.2, "vcr_high": 0.6, "hc3_p": 1e-6, "hc3_slope": -0.7}
