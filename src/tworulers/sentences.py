@@ -163,7 +163,8 @@ def _add_rates(result: AuditResult, row: Row) -> list[str]:
         return ["Every exam succeeds in every score, so success rates say nothing here."]
     defined = table[table["dir"].notna()]
     if defined.empty:
-        return ["No exam succeeds in any group, so the ratio of success rates is undefined."]
+        reasons = ", ".join(dict.fromkeys(table["undefined_because"].dropna()))
+        return [f"The ratio of success rates is undefined: {reasons}."]
     worst = list_rows(defined.nsmallest(1, "dir"))[0]
     return [
         f"The lowest ratio of success rates is {worst['dir']:.2f} in {_name_score(result, worst)}: "

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
+
 from command import ROOT, Project
 
 Case = dict[str, Any]

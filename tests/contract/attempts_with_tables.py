@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from command import Outcome, Project
 
 Case = dict[str, Any]
@@ -63,14 +64,15 @@ def sex_as_numbers(folder: Path, case: Case, project: Project) -> None:
 def name_taken_twice(folder: Path, case: Case, project: Project) -> None:
     wanted = case["expected_values"]
     file = folder / "scores.csv"
-    done = audit(
-        project, file, "attributes=none", BY_LETTER, "+scores.columns={exam_id: accession}", "paths.outputs=exams"
-    )  # fmt: skip
+    only_m = "+attributes.groupings={sex: {kind: levels, column: sex, levels: {M: [M]}}}"
+    mapped = "+scores.columns={exam_id: accession}"
+    done = audit(project, file, "attributes=none", only_m, mapped, "paths.outputs=exams")
     assert done.status == 0, done.said
     assert "exam_id" in done.said
     assert "accession" in done.said
-    (scored,) = (project.folder / "exams").rglob("scores.parquet")
-    assert pd.read_parquet(scored)["exam_id"].iloc[0] == wanted["first_exam_by_accession"]
+    (left_out,) = (project.folder / "exams").rglob("left_out.parquet")
+    exams = pd.read_parquet(left_out)["exam_ids"].item().split(", ")
+    assert exams[0] == wanted["first_exam_by_accession"]
     done = audit(
         project, file, "attributes=none", BY_LETTER, "+scores.columns={sex: sex_at_birth}", "paths.outputs=sexes"
     )  # fmt: skip

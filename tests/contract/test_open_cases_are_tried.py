@@ -13,6 +13,7 @@ import attempts_with_label_maps
 import attempts_with_projects
 import attempts_with_tables
 import pytest
+
 from command import Project
 
 pytestmark = pytest.mark.needs_shared
@@ -28,7 +29,6 @@ ATTEMPTS = {
 NOT_YET_MENDED = {
     "80-no-position-in-header",
     "82-labels-above-255",
-    "89-sex-as-numbers",
     "92-slash-in-group-names",
     "95-started-in-another-project",
     "96-project-folder-moved",
@@ -36,7 +36,6 @@ NOT_YET_MENDED = {
     "104-home-sign-in-path",
     "106-second-sweep",
     "109-rulers-over-different-exams",
-    "110-name-taken-twice",
 }
 """Cases that fail today; a case that passes has to leave."""
 

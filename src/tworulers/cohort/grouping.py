@@ -24,7 +24,8 @@ OTHERS = "*"
 
 _MISSING = "no value"
 _OVER_89 = "age only known to be above 89"
-_NO_GROUP = "in no group"
+NO_GROUP = "in no group"
+NO_NUMBER = "not a number"
 
 
 def assign_groups(
@@ -119,7 +120,7 @@ def _look_up_levels(values: pd.Series, grouping: Grouping) -> tuple[pd.Series, p
     others = lookup.pop(OTHERS, None)
     blank = is_blank(values)
     groups = values.map(lambda value: lookup.get(fold_spelling(value), others)).astype(object)
-    return groups.mask(blank), pd.Series(_NO_GROUP, index=values.index).mask(blank, _MISSING)
+    return groups.mask(blank), pd.Series(NO_GROUP, index=values.index).mask(blank, _MISSING)
 
 
 def _cut_numbers(
@@ -128,7 +129,7 @@ def _cut_numbers(
     """Cut numbers at edges or at quantiles of the given exams, a value on a cut going up."""
     blank = is_blank(values)
     numbers = read_numbers(values.mask(blank))
-    reasons = pd.Series("not a number", index=values.index).mask(blank, _MISSING)
+    reasons = pd.Series(NO_NUMBER, index=values.index).mask(blank, _MISSING)
     if grouping.column == "age" and "age_over_89" in by_exam.columns:
         reasons = reasons.mask(numbers.isna() & by_exam["age_over_89"].astype(bool), _OVER_89)
     known = numbers.dropna().to_numpy()

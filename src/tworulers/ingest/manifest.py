@@ -34,13 +34,13 @@ def read_manifest(root: Path, dataset: Dataset) -> Source:
     reading = dataset.reading
     path = read_root_path(reading.table or "manifest.csv", root)
     file = path.name
-    table = rename_columns(read_text_table(path), reading.columns, file)
+    table, renamed = rename_columns(read_text_table(path), reading.columns, file)
     absent = [column for column in ("exam_id", "image") if column not in table]
     if absent:
         mend = "map them with dataset.reading.columns"
         refuse(Fault(FaultKind.TABLE, f"columns {', '.join(absent)}", f"{list(table)}", mend, file))
     unsafe = find_id_faults(table, file, FIRST_ROW)
-    faults = [fault for fault, _ in unsafe]
+    faults = [*renamed, *(fault for fault, _ in unsafe)]
     exclusions = {
         str(table["exam_id"].iloc[row]): fault.describe() for fault, rows in unsafe for row in rows
     }

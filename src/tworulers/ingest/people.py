@@ -43,29 +43,81 @@ ALIASES: dict[str, tuple[str, ...]] = {
 CATEGORIES = ("sex", "race", "ethnicity", "manufacturer")
 
 
-def rename_columns(table: pd.DataFrame, columns: Mapping[str, str], file: str) -> pd.DataFrame:
+def rename_columns(
+    table: pd.DataFrame, columns: Mapping[str, str], file: str
+) -> tuple[pd.DataFrame, list[Fault]]:
     """Give a table the cohort's column names: those a person mapped, then those understood.
+
+    What a person mapped wins: the table's own column of that name steps aside. Of columns that differ in case or blanks
+    alone the exactly written one is taken; the order of the columns does not matter.
+
+    Parameters
+    ----------
+    table : text cells.
+    columns : the cohort's column names to the table's.
+    file : the table's name in messages.
+
+    Returns
+    -------
+    The table, and a note on every column that is not used for another's sake.
 
     Raises
     ------
-    IngestError : a mapped column is not in the table.
+    IngestError : a mapped column is not in the table, or two columns are alike and neither is exact.
     """
     absent = [name for name in columns.values() if name not in table]
     if absent:
         mend = "correct reading.columns"
         refuse(Fault(FaultKind.TABLE, f"columns {absent}", f"{list(table)}", mend, file))
     table = table.rename(columns=str)
-    names = {theirs: ours for ours, theirs in columns.items()}
-    folded = {
-        fold_spelling(name).replace(" ", "_"): name for name in map(str, table) if name not in names
-    }
+    mapped = {ours: table[theirs] for ours, theirs in columns.items()}
+    aside = [ours for ours in mapped if ours in table and ours not in columns.values()]
+    faults = [
+        Fault(
+            FaultKind.TABLE,
+            "",
+            f"column {columns[ours]!r} is taken as {ours}, as mapped; the table's own {ours!r} is not used",
+            file=file,
+            note=True,
+        )
+        for ours in aside
+    ]
+    rest = table.drop(columns=list({*aside, *columns.values()}))
+    names, alike = _understand_columns([str(name) for name in rest], set(mapped), file)
+    refuse(*alike)
+    order = {theirs: ours for ours, theirs in columns.items()} | names
+    frame = rest.rename(columns=names).assign(**mapped)
+    first = [order.get(name, name) for name in map(str, table) if order.get(name, name) in frame]
+    return frame[list(dict.fromkeys([*first, *frame]))], [*faults, *alike]
+
+
+def _understand_columns(
+    table: Sequence[str], taken: set[str], file: str
+) -> tuple[dict[str, str], list[Fault]]:
+    """Return the cohort's name of the columns that are understood, and what is to be said of their lookalikes."""
+    alike: dict[str, list[str]] = {}
+    for name in table:
+        alike.setdefault(fold_spelling(name).replace(" ", "_"), []).append(name)
+    names: dict[str, str] = {}
+    faults = []
     for ours, aliases in ALIASES.items():
-        if ours in names.values():
+        alias = next((alias for alias in aliases if alias in alike), None)
+        if ours in taken or alias is None:
             continue
-        found = next((folded[alias] for alias in aliases if alias in folded), None)
-        if found is not None and found not in names:
-            names[found] = ours
-    return table.rename(columns=names)
+        found = sorted(alike[alias], key=lambda name: (name != alias, name))
+        names[found[0]] = ours
+        if len(found) > 1:
+            exact = found[0] == alias
+            shown = " and ".join(map(repr, found))
+            says = (
+                f"{found[0]!r} is taken, being written exactly so"
+                if exact
+                else "neither is written exactly so"
+            )
+            mend = f"map the one that is meant: columns.{ours}={found[-1]}"
+            text = f"columns {shown} can both be {ours}: {says}"
+            faults.append(Fault(FaultKind.TABLE, "", text, mend, file, note=exact))
+    return names, faults
 
 
 def clean_attributes(

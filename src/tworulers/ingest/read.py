@@ -1,13 +1,14 @@
 """How any data source becomes the cohort table: read by its layout, inspected, assembled."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
+from tworulers.cohort.ungrouped import find_ungrouped
 from tworulers.file_names import check_name
-from tworulers.ingest.assemble import Ingested, assemble
+from tworulers.ingest.assemble import Ingested, assemble, compare_structures
 from tworulers.ingest.cspineseg import find_localizers, read_cspineseg
 from tworulers.ingest.decathlon import read_decathlon
 from tworulers.ingest.faults import Fault, FaultKind, refuse
@@ -22,7 +23,7 @@ from tworulers.ingest.provenance import apply_experts, read_experts
 from tworulers.ingest.source import Source
 from tworulers.ingest.text_table import read_text_table
 from tworulers.io.images import write_label
-from tworulers.schema_sources import Dataset
+from tworulers.schema_sources import Dataset, Grouping
 
 READERS: dict[str, Callable[[Path, Dataset], Source]] = {
     "nnunet": read_nnunet,
@@ -104,7 +105,12 @@ def examine(
 
 
 def ingest(
-    dataset: Dataset, root: Path, *, processes: int, progress: Progress | None = None
+    dataset: Dataset,
+    root: Path,
+    *,
+    processes: int,
+    progress: Progress | None = None,
+    groupings: Mapping[str, Grouping] | None = None,
 ) -> Ingested:
     """Make the cohort table of a data source; exams with faults are left out and listed.
 
@@ -114,15 +120,44 @@ def ingest(
     root : the project root; paths below it are written relative to it.
     processes : worker processes.
     progress : shows how far the inspection is.
+    groupings : what will be asked of the exams; values that none of them knows are told.
 
     Raises
     ------
-    IngestError : the source cannot be read, no exam of it can be used, or an id cannot name a file.
+    IngestError : before an image is read: the source cannot be read, an id cannot name a file, structures are named
+        otherwise than the source names them, nobody is in a grouping; and after: no exam can be used.
     """
     source = read_source(dataset)
-    refuse(*(fault for fault in source.faults if fault.kind == FaultKind.IDS))
+    told = list_ungrouped(source.exams, groupings or {})
+    whole = [fault for fault in source.faults if is_of_all(fault)]
+    refuse(*whole, *compare_structures(source, dataset), *told)
+    source = replace(source, faults=[*source.faults, *told])
     examined = examine(dataset, full=True, processes=processes, progress=progress, source=source)
     return assemble(examined.source, examined.inspections, dataset, root)
+
+
+def is_of_all(fault: Fault) -> bool:
+    """Tell whether a fault is of the source as a whole, so that nothing of it can be used."""
+    declared = fault.kind == FaultKind.VALUES and not fault.exam
+    return fault.kind == FaultKind.IDS or declared
+
+
+def list_ungrouped(exams: pd.DataFrame, groupings: Mapping[str, Grouping]) -> list[Fault]:
+    """List the values that are in no group of the groupings of a source's own columns.
+
+    A grouping that nobody is in because of them is a fault.
+    """
+    own = {name: grouping for name, grouping in groupings.items() if grouping.column in exams}
+    return [
+        Fault(
+            FaultKind.GROUPS,
+            "",
+            one.describe() if one.grouped else one.refuse(),
+            note=one.grouped > 0,
+        )
+        for one in find_ungrouped(exams, own)
+        if one.values
+    ]
 
 
 def write_mapped_labels(
@@ -162,7 +197,8 @@ def _add_tables(source: Source, dataset: Dataset) -> Source:
     exams, faults = source.exams, list(source.faults)
     if dataset.reading.table:
         path = read_root_path(dataset.reading.table, source.root)
-        table = rename_columns(read_text_table(path), dataset.reading.columns, path.name)
+        table, found = rename_columns(read_text_table(path), dataset.reading.columns, path.name)
+        faults += found
         key = "exam_id" if "exam_id" in table else "patient_id"
         table, found = clean_attributes(table, key, dataset.reading.missing, path.name)
         faults += found

@@ -2,7 +2,7 @@
 metric.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +73,8 @@ def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> Scor
     measures = {name: declare_metric(name, measure) for name, measure in spec.measures.items()}
     metrics = {**METRICS, **measures}
     notes = [tell_metric(metric) for metric in measures.values()]
-    table = _with_key(read_text_table(Path(file), notes), spec.columns, file)
+    people = {ours: theirs for ours, theirs in spec.columns.items() if _is_of_people(ours)}
+    table = _name_columns(read_text_table(Path(file), notes), people, file, notes)
     table = _filter_rows(table, spec, notes)
     spread = _spread_wide if spec.layout == "wide" else _spread_long
     cells = spread(table, spec, metrics)
@@ -90,24 +91,26 @@ def _fault(file: str, expected: str, found: str, mend: str, exam: str = "") -> F
     return Fault(FaultKind.TABLE, expected, found, mend, file, exam)
 
 
-def _with_key(table: pd.DataFrame, columns: dict[str, str], file: str) -> pd.DataFrame:
-    """Give the table a column exam_id; a key `a+b` joins two columns with an underscore."""
-    columns = {
-        ours: theirs for ours, theirs in columns.items() if ours in ("exam_id", "patient_id")
-    }
-    key = columns.get("exam_id", "")
+def _is_of_people(ours: str) -> bool:
+    """Tell whether a mapped column describes exams, and is no score."""
+    return "/" not in ours and ours not in ("structure", "metric", "value")
+
+
+def _name_columns(
+    table: pd.DataFrame, columns: Mapping[str, str], file: str, notes: list[str]
+) -> pd.DataFrame:
+    """Give the columns that describe exams the cohort's names; a key `a+b` joins two with an underscore."""
+    mapped = dict(columns)
+    key = mapped.get("exam_id", "")
     if "+" in key and key not in table:
         parts = [part.strip() for part in key.split("+")]
         absent = [part for part in parts if part not in table]
         if absent:
             refuse(_fault(file, f"columns {absent}", f"{list(table)}", "correct columns.exam_id"))
         joined = table[parts[0]].str.cat(table[parts[1:]], sep="_")
-        return rename_columns(
-            table.assign(exam_id=joined),
-            {ours: theirs for ours, theirs in columns.items() if ours != "exam_id"},
-            file,
-        )
-    table = rename_columns(table, columns, file)
+        table = table.assign(**{key: joined})
+    table, told = rename_columns(table, mapped, file)
+    notes += [fault.describe() for fault in told]
     if "exam_id" not in table:
         mend = "map it: columns.exam_id=<name>"
         refuse(_fault(file, "a column exam_id", f"{list(table)}", mend))
@@ -117,7 +120,9 @@ def _with_key(table: pd.DataFrame, columns: dict[str, str], file: str) -> pd.Dat
 
 def _filter_rows(table: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.DataFrame:
     """Keep the rows whose column holds one of the values, for the filters this table has."""
-    for column, values in spec.filters.items():
+    ours = {theirs: ours for ours, theirs in spec.columns.items() if _is_of_people(ours)}
+    for given, values in spec.filters.items():
+        column = ours.get(given, given)
         if column in table:
             kept = table[column].isin(find_levels(table[column], values))
             if not kept.any():
@@ -333,9 +338,8 @@ def read_exam_table(
     ------
     IngestError : missing columns, exams that are not described, contradicting rows.
     """
-    people = _with_key(read_text_table(Path(file), notes), columns, file)
-    rest = {k: v for k, v in columns.items() if k not in ("exam_id", "patient_id")}
-    return _describe(rename_columns(people, rest, file), exams, missing, file, notes)
+    people = _name_columns(read_text_table(Path(file), notes), columns, file, notes)
+    return _describe(people, exams, missing, file, notes)
 
 
 def _describe(

@@ -44,5 +44,9 @@ def write_descriptions(
         relations.append(relate_volumes(volumes, cohort, groups))
     write_table(tabulate_cohort(cohort, groups), folder / "table1.parquet")
     write_table(summarise_ages(cohort), folder / "ages.parquet")
-    write_table(pd.concat(left_out, ignore_index=True), folder / "left_out.parquet")
-    write_table(pd.concat(relations, ignore_index=True), folder / "confounders.parquet")
+    write_table(_stack(left_out), folder / "left_out.parquet")
+    write_table(_stack(relations), folder / "confounders.parquet")
+
+
+def _stack(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()

@@ -29,7 +29,13 @@ def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
     The cohort table, and the exams excluded from it with their reasons.
     """
     dataset = settings.dataset
-    ingested = ingest(dataset, layout.root, processes=settings.processes, progress=show_inspections)
+    ingested = ingest(
+        dataset,
+        layout.root,
+        processes=settings.processes,
+        progress=show_inspections,
+        groupings=settings.attributes.groupings,
+    )
     if ingested.faults:
         say(format_faults(ingested.faults))
     key = find_key(settings, layout)

@@ -1,19 +1,20 @@
 """Which references judge predictions made elsewhere: their files paired by name, and who the exams are of."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
+from tworulers.cohort.grouping import GroupingError
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing, check_pairs, pair_predictions
 from tworulers.ingest.score_table import read_exam_table
-from tworulers.io.console import say
 from tworulers.schema import Provenance, Ruler
-from tworulers.schema_sources import Predictions
+from tworulers.schema_sources import Attributes, Predictions
+from tworulers.stages.audit import tell_groups
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,14 @@ def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[s
     return {base: judges[base], **judges}
 
 
-def refuse_gaps(judges: Mapping[str, Judge], incomplete: bool) -> list[Fault]:
-    """Refuse what cannot be scored in one list, and return what is worth knowing.
+def list_gaps(judges: Mapping[str, Judge], incomplete: bool) -> list[Fault]:
+    """List what is wrong with the names of the files, and what is worth knowing of them.
 
     Exams without a prediction are faults, or notes where an incomplete set was asked for.
     """
     found: dict[tuple[str, str, str], Fault] = {}
     for name, one in judges.items():
-        faults = [*one.pairing.faults, *check_pairs(one.pairing)]
+        faults = list(one.pairing.faults)
         if one.pairing.pairs.empty:
             mend = "files pair by name: the predictions' and the reference's have to be the same"
             faults.append(Fault(FaultKind.PAIRING, "names in common", "none", mend, name))
@@ -83,22 +84,42 @@ def refuse_gaps(judges: Mapping[str, Judge], incomplete: bool) -> list[Fault]:
                 mend = f"{fault.mend}, or predictions.incomplete=true to score {one.pairing.share}"
                 fault = replace(fault, mend=mend)
             found[fault.file, fault.exam, fault.found] = fault
-    faults = list(found.values())
-    if any(not fault.note for fault in faults):
-        raise IngestError(faults)
-    return faults
+    return list(found.values())
 
 
-def describe_exams(given: Predictions, judges: Mapping[str, Judge]) -> pd.DataFrame:
-    """Read who the scored exams are of; without a table each exam is a patient of its own."""
+def describe_exams(
+    given: Predictions, judges: Mapping[str, Judge], attributes: Attributes
+) -> tuple[pd.DataFrame, list[Fault]]:
+    """Read who the scored exams are of; without a table each exam is a patient of its own.
+
+    Returns
+    -------
+    One row an exam, empty where the table cannot be used; and its faults and notes, values that are in no group too.
+    """
     exams = sorted({exam for one in judges.values() for exam in one.exams})
-    if given.cohort is None:
-        say("no table describes the exams (predictions.cohort): every exam counts as a patient")
-        frame = pd.DataFrame({"exam_id": exams, "patient_id": exams})
-        return frame.assign(age_over_89=False)
     notes: list[str] = []
-    columns = dict(given.cohort_columns)
-    people = read_exam_table(given.cohort, columns, given.missing, exams, notes)
-    for note in notes:
-        say(note)
-    return people
+    people = pd.DataFrame({"exam_id": exams, "patient_id": exams, "age_over_89": False})
+    try:
+        if given.cohort is None:
+            notes.append("no table (predictions.cohort): every exam counts as a patient")
+        else:
+            columns = dict(given.cohort_columns)
+            people = read_exam_table(given.cohort, columns, given.missing, exams, notes)
+        notes += tell_groups(people, attributes)
+    except IngestError as error:
+        return people, error.faults
+    except GroupingError as error:
+        return people, [Fault(FaultKind.GROUPS, "", str(error))]
+    return people, [Fault(FaultKind.TABLE, "", note, note=True) for note in notes]
+
+
+def check_grids(judges: Mapping[str, Judge]) -> list[Fault]:
+    """List the pairs that do not lie on one grid, and what is worth knowing of the others, each once."""
+    faults = [fault for one in judges.values() for fault in check_pairs(one.pairing)]
+    return list({(fault.file, fault.exam, fault.found): fault for fault in faults}.values())
+
+
+def refuse_gaps(faults: Sequence[Fault]) -> None:
+    """Raise all faults, and what is worth knowing of single exams, as one error where any of them is a fault."""
+    if any(not fault.note for fault in faults):
+        raise IngestError([fault for fault in faults if fault.exam or not fault.note])

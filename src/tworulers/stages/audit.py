@@ -11,6 +11,7 @@ import pandas as pd
 from tworulers.audit import AuditResult, audit_scores
 from tworulers.cohort.grouping import GroupingError, assign_groups, list_left_out
 from tworulers.cohort.numbers import pick_numbers
+from tworulers.cohort.ungrouped import require_groups
 from tworulers.ingest.completeness import find_lacking, tell_lacking
 from tworulers.ingest.score_table import read_score_table
 from tworulers.io.audits import write_audit
@@ -52,7 +53,9 @@ class Judged:
 
 def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Audit a regime's scores by a ruler, or a ready table where `scores.file` names one."""
-    return audit_judged(gather(settings, layout), settings, layout)
+    judged = gather(settings, layout)
+    notes = tell_groups(judged.cohort, settings.attributes)
+    return audit_judged(replace(judged, notes=(*judged.notes, *notes)), settings, layout)
 
 
 def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -205,21 +208,36 @@ def gather(settings: Settings, layout: Layout) -> Judged:
 
 
 def form_groups(cohort: pd.DataFrame, attributes: Attributes) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Put the audited exams into the groups of every grouping, and list who is in none and why."""
+    """Put the audited exams into the groups of every grouping, and list who is in none and why.
+
+    Raises
+    ------
+    GroupingError : a grouping cannot be made, or nobody is in any of its groups.
+    """
+    tell_groups(cohort, attributes)
     columns, left_out = {}, []
     for name, grouping in attributes.groupings.items():
-        try:
-            columns[name] = assign_groups(cohort, grouping, attributes.groupings)
-        except GroupingError as error:
-            raise GroupingError(
-                f"{error}; join a table that describes the exams (scores.cohort, "
-                "predictions.cohort, dataset.reading.table), choose other attributes, or "
-                "attributes=none to look at scores and rulers alone"
-            ) from error
+        columns[name] = assign_groups(cohort, grouping, attributes.groupings)
         left_out.append(list_left_out(cohort, grouping, attributes.groupings).assign(grouping=name))
     listed = pd.concat(left_out, ignore_index=True) if left_out else pd.DataFrame()
     exams = pd.Index(cohort["exam_id"], name="exam_id")
     return pd.DataFrame(columns, index=exams), listed
+
+
+def tell_groups(cohort: pd.DataFrame, attributes: Attributes) -> list[str]:
+    """Say which values of the audited exams are in no group, a sentence a grouping.
+
+    Raises
+    ------
+    GroupingError : a grouping cannot be made, or nobody is in any of its groups.
+    """
+    try:
+        return require_groups(cohort, attributes.groupings)
+    except GroupingError as error:
+        raise GroupingError(
+            f"{error}; join a table that describes the exams (scores.cohort, predictions.cohort, "
+            "dataset.reading.table), choose other attributes, or attributes=none to look at scores and rulers alone"
+        ) from error
 
 
 def show(found: AuditResult, said: pd.DataFrame, no_verdict: str) -> None:

@@ -11,7 +11,7 @@ from tworulers.ingest.assemble import assemble
 from tworulers.ingest.faults import Fault, FaultKind, IngestError, format_faults
 from tworulers.ingest.nnunet import read_fold_file
 from tworulers.ingest.predictions import check_pairs, find_identical, pair_predictions
-from tworulers.ingest.read import examine
+from tworulers.ingest.read import examine, list_ungrouped
 from tworulers.io.console import say
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_json
@@ -95,14 +95,17 @@ def check_split_file(
 
 
 def check_groups(cohort: pd.DataFrame, attributes: Attributes, minimum: int) -> list[Fault]:
-    """Note groups with fewer exams than a verdict needs, and groupings that cannot be made."""
-    notes: list[Fault] = []
+    """List what keeps exams out of groups: values that no grouping knows, and groups too small for a verdict.
+
+    Values that leave a grouping without anybody are a fault; a column that nobody filled is a note.
+    """
+    faults: list[Fault] = list_ungrouped(cohort, attributes.groupings)
     empty: list[str] = []
     for name, grouping in attributes.groupings.items():
         try:
             groups = assign_groups(cohort, grouping, attributes.groupings)
         except GroupingError as error:
-            notes.append(Fault(FaultKind.GROUPS, "", str(error), note=True))
+            faults.append(Fault(FaultKind.GROUPS, "", str(error), note=True))
             continue
         counts = groups.value_counts(sort=False)
         small = {str(group): int(n) for group, n in counts.items() if n < minimum}
@@ -110,12 +113,12 @@ def check_groups(cohort: pd.DataFrame, attributes: Attributes, minimum: int) -> 
             empty.append(name)
         elif small:
             found = f"{name}: fewer than {minimum} exams in {small}"
-            notes.append(Fault(FaultKind.GROUPS, "", found, note=True, details=small))
+            faults.append(Fault(FaultKind.GROUPS, "", found, note=True, details=small))
     if empty:
         found = f"no exam has a group in {', '.join(empty)}"
         mend = "join a table of people with dataset.reading.table, or choose other attributes"
-        notes.append(Fault(FaultKind.GROUPS, "", found, mend, note=True))
-    return notes
+        faults.append(Fault(FaultKind.GROUPS, "", found, mend, note=True))
+    return faults
 
 
 def check_reference_folder(folder: Path, cohort: pd.DataFrame, root: Path) -> list[Fault]:

@@ -40,7 +40,7 @@ from tworulers.stages._comparison import (
 )
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import load_choice, run_stage
-from tworulers.stages.audit import form_groups
+from tworulers.stages.audit import form_groups, tell_groups
 from tworulers.stats.battery import MAIN
 from tworulers.tables import Cohort, Scores
 from tworulers.tracking import RunRecord
@@ -283,6 +283,8 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     for note in (note for table in tables for note in table.notes):
         say(note)
     require_same_measures(*(table.measures for table in tables))
+    for note in tell_groups(tables[0].cohort, settings.attributes):
+        say(note)
     groups, _ = form_groups(tables[0].cohort, settings.attributes)
     patients = tables[0].cohort.set_index("exam_id")["patient_id"]
     base, other = (_audit_table(table, groups, patients, settings) for table in tables)

@@ -24,7 +24,9 @@ from tworulers.schema_sources import Predictions
 from tworulers.stages._comparison import keep_to_tests, show_rulers, write_comparison
 from tworulers.stages._references import (
     Judge,
+    check_grids,
     describe_exams,
+    list_gaps,
     pair_references,
     refuse_gaps,
     require_given,
@@ -89,10 +91,13 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     structures = dict(given.structures or settings.dataset.structures)
     stands_for = expand_label_map(given.label_map, structures)
     judges = pair_references(given, structures)
-    notes = refuse_gaps(judges, given.incomplete)
+    people, told = describe_exams(given, judges, settings.attributes)
+    notes = [*list_gaps(judges, given.incomplete), *told]
+    refuse_gaps(notes)
+    notes += check_grids(judges)
+    refuse_gaps(notes)
     if notes:
         say(format_faults(notes))
-    people = describe_exams(given, judges)
     place = Layout.of_predictions(settings, layout.root)
     for kind in ("scores", "audits"):
         _drop_stale(place.outputs / kind / given.name, judges)

@@ -184,7 +184,7 @@ def unicode_path(folder: Path, expected: Expected, tmp_path: Path) -> None:
 
 
 def scored_people(folder: Path) -> tuple[pd.DataFrame, list[Fault]]:
-    people = rename_columns(read_text_table(folder / "demographics.csv"), {}, "demographics.csv")
+    people, _ = rename_columns(read_text_table(folder / "demographics.csv"), {}, "demographics.csv")
     people, faults = clean_attributes(people, "patient_id", (), "demographics.csv")
     scores = read_text_table(folder / "scores.csv").rename(columns={"case_id": "exam_id"})
     if "patient_id" not in scores:
@@ -201,7 +201,7 @@ def leading_zeros(folder: Path, expected: Expected) -> None:
 
 
 def age_spellings(folder: Path, expected: Expected) -> None:
-    table = rename_columns(read_text_table(folder / "demographics.csv"), {}, "demographics.csv")
+    table, _ = rename_columns(read_text_table(folder / "demographics.csv"), {}, "demographics.csv")
     people, faults = clean_attributes(table, "patient_id", (), "demographics.csv")
     people["exam_id"] = people["patient_id"]
     order = ["<40", "40-60", ">=60"]

@@ -172,7 +172,36 @@ def test_a_spreadsheet_is_asked_for_as_csv(tmp_path: Path) -> None:
 
 def test_columns_are_understood_or_mapped() -> None:
     table = pd.DataFrame([("a", "F", "50", "x")], columns=["Patient ID", "Gender", "AGE", "site"])
-    renamed = rename_columns(table, {"race": "site"}, "t")
+    renamed, notes = rename_columns(table, {"race": "site"}, "t")
+    assert notes == []
     assert list(renamed) == ["patient_id", "sex", "age", "race"]
     with pytest.raises(IngestError, match="nope"):
         rename_columns(table, {"race": "nope"}, "t")
+
+
+def test_what_is_mapped_wins_and_its_namesake_steps_aside() -> None:
+    table = pd.DataFrame([("F", "M", "x")], columns=["sex", "sex_at_birth", "id"])
+    for columns in (list(table), list(table)[::-1]):
+        renamed, (note,) = rename_columns(table[columns], {"sex": "sex_at_birth"}, "t.csv")
+        assert renamed["sex"].tolist() == ["M"]
+        assert "sex_at_birth" not in renamed
+        assert note.describe() == (
+            "t.csv: column 'sex_at_birth' is taken as sex, as mapped; the table's own 'sex' is not used"
+        )
+    swapped, notes = rename_columns(table, {"sex": "sex_at_birth", "sex_at_birth": "sex"}, "t.csv")
+    assert (swapped["sex"].item(), swapped["sex_at_birth"].item(), notes) == ("M", "F", [])
+    both, _ = rename_columns(table, {"exam_id": "id", "patient_id": "id"}, "t.csv")
+    assert both[["exam_id", "patient_id"]].to_numpy().tolist() == [["x", "x"]]
+
+
+def test_of_lookalike_columns_the_exact_one_is_taken_or_one_has_to_be_chosen() -> None:
+    table = pd.DataFrame([("F", "Female")], columns=["sex", "Sex"])
+    for columns in (["sex", "Sex"], ["Sex", "sex"]):
+        renamed, (note,) = rename_columns(table[columns], {}, "t.csv")
+        assert renamed["sex"].tolist() == ["F"]
+        assert note.note
+        assert "'sex' and 'Sex'" in note.describe()
+    chosen, _ = rename_columns(table, {"sex": "Sex"}, "t.csv")
+    assert chosen["sex"].tolist() == ["Female"]
+    with pytest.raises(IngestError, match=r"'SEX' and 'Sex' can both be sex: neither"):
+        rename_columns(table.rename(columns={"sex": "SEX"}), {}, "t.csv")
