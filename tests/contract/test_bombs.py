@@ -12,6 +12,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 import pytest
+
 from command import ROOT, Project
 
 MOST_MB = 500
