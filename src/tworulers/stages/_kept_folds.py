@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tworulers.io.console import say
+from tworulers.io.owned import remove_part
 from tworulers.recipe.task import CROSS_VALIDATION, FoldTask
 from tworulers.stages._cross_validation import fold_folders
 from tworulers.stages._resume import STAMP, Stamp, read_stamp, tell_difference
@@ -39,12 +40,12 @@ def find_other_folds(model: Path, folds: Sequence[int], made_from: Stamp) -> lis
 def keep_folds(folder: Path, tasks: Sequence[FoldTask], others: Sequence[Path]) -> None:
     """Bring other finished folds of the same making beside those trained now, and remove unfinished ones."""
     asked = {Path(task.output).name for task in tasks}
-    for path in folder.iterdir():
+    for path in fold_folders(folder):
         if path.name not in asked and not (path / CROSS_VALIDATION).is_file():
-            shutil.rmtree(path)
+            remove_part(path)
     for path in others:
         if not (folder / path.name).exists():
             shutil.copytree(path, folder / path.name)
-    kept = sorted(path.name for path in folder.iterdir() if path.name not in asked)
+    kept = [path.name for path in fold_folders(folder) if path.name not in asked]
     if kept:
         say(f"kept beside them, trained before in the same way: {', '.join(kept)}")

@@ -13,7 +13,7 @@ from tworulers import cohort
 from tworulers.cohort.phantom import draw_people, is_localizer, make_exam
 from tworulers.io.console import track
 from tworulers.io.images import read_label, write_image, write_label
-from tworulers.io.owned import remove_part
+from tworulers.io.owned import mark_folder, remove_part
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_json, write_table
 from tworulers.schema import Provenance, Settings
@@ -118,6 +118,7 @@ def _drop_stale(source: Path, phantom: Phantom) -> None:
             unfinished.unlink()
     if not kept:
         write_json(stamp, made_by)
+        mark_folder(source)
 
 
 def _digest_code() -> str:

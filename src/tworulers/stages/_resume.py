@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from typing import Any
 
 from tworulers.io.console import say
 from tworulers.io.digests import digest_files
+from tworulers.io.owned import mark_folder, remove_folder, require_ours
 from tworulers.io.paths import Layout
 from tworulers.io.records import require, write_json
 from tworulers.schema import Settings
@@ -93,19 +93,26 @@ def resumable_folder(result: Path, scratch: Path, made_from: Stamp) -> Iterator[
     result : the finished folder; what stood there is replaced.
     scratch : where the work is done.
     made_from : all that the work depends on; work begun from anything else is begun anew, and that is said.
+
+    Raises
+    ------
+    ForeignFolderError : at either place stands a folder that is none of ours.
     """
+    require_ours(result)
     kept = scratch / STAMP
     changed = tell_difference(read_stamp(kept), made_from)
     if changed:
         if kept.exists():
             say(f"interrupted work in {scratch} is begun anew: {changed}")
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_folder(scratch)
+        scratch.mkdir(parents=True)
+        mark_folder(scratch)
         write_json(made_from, kept)
     work = scratch / "result"
     work.mkdir(parents=True, exist_ok=True)
+    mark_folder(work)
     yield work
     result.parent.mkdir(parents=True, exist_ok=True)
-    if result.exists():
-        shutil.rmtree(result)
+    remove_folder(result)
     work.rename(result)
-    shutil.rmtree(scratch)
+    remove_folder(scratch)

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tworulers.io.owned import MARK, ForeignFolderError
 from tworulers.io.paths import Layout
+from tworulers.io.records import folder_written_beside
 from tworulers.schema import Recipe, Settings, Trainer
 from tworulers.stages._resume import (
     WITHOUT_EFFECT,
@@ -27,7 +29,7 @@ def begin(tmp_path: Path, made_from: dict[str, Any]) -> list[str]:
     def work() -> None:
         result, scratch = tmp_path / "result", tmp_path / "scratch"
         with resumable_folder(result, scratch, made_from) as folder:
-            found.extend(sorted(path.name for path in folder.iterdir()))
+            found.extend(sorted(path.name for path in folder.iterdir() if path.name != MARK))
             (folder / "one").write_text("done")
             raise Killed
 
@@ -37,14 +39,14 @@ def begin(tmp_path: Path, made_from: dict[str, Any]) -> list[str]:
 
 
 def test_killed_work_goes_on_and_takes_its_place_when_done(tmp_path: Path) -> None:
-    (tmp_path / "result").mkdir()
-    (tmp_path / "result" / "old").touch()
+    with folder_written_beside(tmp_path / "result") as folder:
+        (folder / "old").touch()
     assert begin(tmp_path, {"seed": 0}) == []
     assert (tmp_path / "result" / "old").exists()
     assert begin(tmp_path, {"seed": 0}) == ["one"]
     with resumable_folder(tmp_path / "result", tmp_path / "scratch", {"seed": 0}) as folder:
         (folder / "two").touch()
-    assert sorted(path.name for path in (tmp_path / "result").iterdir()) == ["one", "two"]
+    assert {path.name for path in (tmp_path / "result").iterdir()} == {MARK, "one", "two"}
     assert not (tmp_path / "scratch").exists()
 
 
@@ -62,6 +64,18 @@ def test_work_with_a_broken_stamp_is_begun_anew(tmp_path: Path) -> None:
     begin(tmp_path, {"seed": 0})
     (tmp_path / "scratch" / "stamp.json").write_text('{"seed": 0, "rec')
     assert begin(tmp_path, {"seed": 0}) == []
+
+
+@pytest.mark.parametrize("place", ["result", "scratch"])
+def test_a_folder_of_somebody_else_is_no_place_for_work(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).mkdir()
+    (tmp_path / place / "thesis").write_text("by hand")
+    with (
+        pytest.raises(ForeignFolderError, match="nothing was changed"),
+        resumable_folder(tmp_path / "result", tmp_path / "scratch", {"seed": 0}),
+    ):
+        pass
+    assert [path.name for path in tmp_path.rglob("*")] == [place, "thesis"]
 
 
 def test_all_settings_of_networks_but_the_named_ones_are_listed() -> None:
