@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import pickle
 import runpy
 import shutil
 import sys
@@ -247,3 +248,55 @@ def test_a_file_sends_no_results_out_of_the_project(project: Path, tmp_path: Pat
         add_experiment(project, "theirs", {**content, "paths": {"outputs": place}})
         said = stays_as_it_was(project, "risk", "experiment=theirs")
         assert f"paths.outputs is {place!r}, outside {project}" in said
+
+
+class Trap:
+    """A pickle that makes a file when it is read."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+def test_an_experiment_runs_no_code(project: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "keep" / "marker"
+    (tmp_path / "trap.pkl").write_bytes(pickle.dumps(Trap(marker)))
+    call = {"_target_": "pandas.read_pickle", "_args_": [str(tmp_path / "trap.pkl")]}
+    (project / "conf" / "hydra" / "callbacks").mkdir(parents=True)
+    (project / "conf" / "hydra" / "callbacks" / "theirs.yaml").write_text(
+        yaml.safe_dump({"x": call})
+    )
+    content = {
+        "defaults": [{"override /hydra/callbacks": "theirs"}],
+        "hydra": {
+            "callbacks": {"x": call},
+            "launcher": {**call, "setup": ["touch marker"]},
+            "job_logging": {"handlers": {"x": {"()": "os.mkdir", "path": str(marker)}}},
+        },
+        "audit": {"thresholds": call},
+    }
+    add_experiment(project, "theirs", content)
+    said = stays_as_it_was(project, "show", "experiment=theirs")
+    for key in (
+        "hydra.callbacks.x._target_ names 'pandas.read_pickle'",
+        "hydra.launcher._target_ names 'pandas.read_pickle'",
+        "hydra.launcher.setup.0 decides",
+        "hydra.job_logging.handlers.x.() decides",
+        "audit.thresholds._target_ names",
+    ):
+        assert f"conf/experiment/theirs.yaml: {key}" in said
+    assert "conf/hydra/callbacks/theirs.yaml: hydra.callbacks.x._target_ names" in said
+    add_experiment(project, "sound", {"seed": 1})
+    said = stays_as_it_was(project, "show", "-m", "paths=sweep", "experiment=sound,theirs")
+    assert "conf/experiment/theirs.yaml: hydra.callbacks" in said
+    assert not marker.exists()
+
+
+def test_an_experiment_reads_no_secret(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "s3cr3t")
+    add_experiment(project, "theirs", {"dataset": {"title": "model ${oc.env:SECRET_TOKEN,}"}})
+    said = stays_as_it_was(project, "show", "experiment=theirs")
+    assert "dataset.title asks for the environment variable SECRET_TOKEN" in said
+    assert "s3cr3t" not in said

@@ -11,6 +11,7 @@ HARMLESS = {
     "tworulers.io.console": "what is printed",
     "tworulers.stages._fold_progress": "what is printed while folds train",
     "tworulers.stages._boundaries": "refuses a command or lets it pass",
+    "tworulers.stages._composed": "refuses a command or lets it pass",
     "tworulers.stages._overrides": "refuses a command or lets it pass",
     "tworulers.tracking": "copies of finished results",
 }

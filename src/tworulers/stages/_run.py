@@ -19,6 +19,8 @@ from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
 from tworulers.stages._boundaries import check_homes, check_names
+from tworulers.stages._composed import check_composed
+from tworulers.stages._environment import limit_environment
 from tworulers.stages._overrides import check_overrides, check_sweep, check_texts
 from tworulers.tracking import RunRecord, list_results, publish, write_record
 
@@ -49,6 +51,7 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
     and exit status 1; anything else keeps its traceback.
     """
     ConfigStore.instance().store(name="schema", node=Settings)
+    limit_environment()
     root = project_root()
 
     def job(config: DictConfig) -> None:
@@ -61,6 +64,7 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
             sys.exit(1)
 
     try:
+        check_composed(sys.argv[1:], root / "conf")
         check_overrides(sys.argv[1:])
         check_sweep(
             sys.argv[1:], OmegaConf.select(OmegaConf.load(root / "conf" / "grid.yaml"), "grid")
@@ -88,6 +92,7 @@ def say_error(error: Exception) -> None:
 
 def load_settings(config: DictConfig) -> Settings:
     """Turn a composed configuration into plain dataclasses."""
+    limit_environment()
     OmegaConf.resolve(config)
     missing = sorted(OmegaConf.missing_keys(config))
     if missing:
