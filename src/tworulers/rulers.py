@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tworulers.schema import MACRO, METRICS, Audit, Metric
+from tworulers.schema import MACRO, METRICS, Audit, Metric, Provenance
 from tworulers.stats.closeness import Closeness, measure_closeness
 from tworulers.stats.disagreement import (
     Disagreement,
@@ -127,7 +127,9 @@ def compare_rulers(
         for column in ("ruler", "provenance")
     }
     inflation = tabulate_inflation(pairs)
-    closeness = tabulate_closeness(pairs, ruler_against_expert, shared_error)
+    closeness = tabulate_closeness(
+        pairs, ruler_against_expert, shared_error, may_repeat=may_repeat(names["other_provenance"])
+    )
     status = overall_status(closeness)
     flips = tabulate_flips(base.tests, other.tests, settings.alpha)
     measured = _measure(_walk(pairs, groups, patients), flips, names, settings)
@@ -271,15 +273,28 @@ def tabulate_inflation(pairs: list[Pair]) -> pd.DataFrame:
     )
 
 
+def may_repeat(provenance: str) -> bool:
+    """Tell whether labels of a provenance may repeat the model: a machine's, or unknown ones."""
+    return provenance not in (Provenance.GOLD, Provenance.TRUTH)
+
+
 def tabulate_closeness(
-    pairs: list[Pair], ruler_against_expert: pd.DataFrame | None, shared_error: pd.DataFrame | None
+    pairs: list[Pair],
+    ruler_against_expert: pd.DataFrame | None,
+    shared_error: pd.DataFrame | None,
+    *,
+    may_repeat: bool = True,
 ) -> pd.DataFrame:
     """Measure for each structure with Dice how close the other ruler is to the model."""
     rows = [
         {"structure": pair.structure}
         | asdict(
             measure_closeness(
-                pair.other, pair.base, _pick(ruler_against_expert, pair), _pick(shared_error, pair)
+                pair.other,
+                pair.base,
+                _pick(ruler_against_expert, pair),
+                _pick(shared_error, pair),
+                asked=may_repeat,
             )
         )
         for pair in pairs

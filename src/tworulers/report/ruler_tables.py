@@ -18,6 +18,7 @@ from tworulers.report.tables import (
 )
 from tworulers.report.verdict_words import TITLES
 from tworulers.schema import Metric
+from tworulers.stats.closeness import LIMIT, MARGIN
 
 
 def tabulate_inflation(
@@ -39,7 +40,7 @@ def tabulate_inflation(
             write_score(row.mean_low, metric),
             write_score(row.mean_high, metric),
         )
-        share = UNDEFINED if np.isnan(row.forgiven_share) else f"{100 * row.forgiven_share:.0f} %"
+        share = write_share(row.forgiven_share)
         rows.append(
             [
                 score_label(metric, row.structure),
@@ -76,17 +77,31 @@ def tabulate_closeness(closeness: pd.DataFrame, other: str) -> Table:
             write_number(row.model_ruler, 4),
             write_number(row.model_expert, 4),
             write_number(row.ruler_expert, 4, "unknown"),
+            write_interval(
+                *(write_share(x) for x in (row.forgiven, row.forgiven_low, row.forgiven_high))
+            ),
             write_number(row.shared_error, 3, "unknown"),
             write_number(row.vcr_mad, 2),
-            row.status.replace("_", " "),
+            row.status.replace("_", " ") + (f" ({row.note})" if row.note else ""),
         ]
         for row in iterate_rows(closeness)
     ]
     columns = ["structure", "n", "model and ruler", "model and expert", "ruler and expert"]
-    columns += ["shared error", "spread ratio", "the ruler is"]
-    note = "Mean Dice. Too close: the model agrees with the ruler better, by more than .03, than "
-    note += "either does with the expert, and the scores spread half as much or less."
+    columns += ["error forgiven", "shared error", "spread ratio", "the ruler is"]
+    note = (
+        f"Mean Dice. Too close: the ruler forgives more than {100 * LIMIT:.0f} % of the error that "
+    )
+    note += (
+        "the expert holds against the model, being as much nearer to the model than to the expert; "
+    )
+    note += f"or the model agrees with the ruler better, by more than {MARGIN:g}, than either does with "
+    note += "the expert, and the scores spread half as much or less."
     return make_table(f"Is the ruler independent of the model? {other}", columns, rows, note)
+
+
+def write_share(share: float) -> str:
+    """Write a share as per cent."""
+    return UNDEFINED if np.isnan(share) else f"{100 * share:.0f} %"
 
 
 def tabulate_verdicts(

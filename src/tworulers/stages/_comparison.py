@@ -194,6 +194,9 @@ def tell_closeness(found: Comparison) -> str:
     parts.append(f"SD over exams {scores['sd_base']:.4f} and {scores['sd_other']:.4f}")
     if np.isfinite(row["vcr_mad"]):
         parts.append(f"spread (MAD) {row['vcr_mad']:.2f} times wider under {base}")
+    if np.isfinite(row["forgiven"]):
+        interval = f"{100 * row['forgiven_low']:.0f} to {100 * row['forgiven_high']:.0f}"
+        parts.append(f"{100 * row['forgiven']:.0f} % of the error forgiven [{interval}]")
     if row["note"]:
         parts.append(str(row["note"]))
     status = str(row["status"]).replace("_", " ")

@@ -18,7 +18,13 @@ from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.metrics.asked import require_metrics
-from tworulers.rulers import Audited, compare_rulers, overall_status, tabulate_closeness
+from tworulers.rulers import (
+    Audited,
+    compare_rulers,
+    may_repeat,
+    overall_status,
+    tabulate_closeness,
+)
 from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
 from tworulers.stages._comparison import keep_to_tests, show_rulers, write_comparison
@@ -146,7 +152,8 @@ def score_by(
     if expert is None:
         return Judgement(scores, *counts)
     against = score_reference(one, expert, structures, settings)
-    status = judge_closeness(judgements[base].scores, scores, against)
+    may = may_repeat(str(one.ruler.provenance))
+    status = judge_closeness(judgements[base].scores, scores, against, may)
     return Judgement(scores, *counts, status, against)
 
 
@@ -242,15 +249,18 @@ def count_same(scores: pd.DataFrame, pairing: Pairing) -> dict[str, int]:
     return {"identical_exams": int(same.sum()), "identical_files": files}
 
 
-def judge_closeness(base: pd.DataFrame, other: pd.DataFrame, against: pd.DataFrame) -> str:
-    """Tell whether a reference is too close to the predictions to judge them."""
+def judge_closeness(
+    base: pd.DataFrame, other: pd.DataFrame, against: pd.DataFrame, may: bool
+) -> str:
+    """Tell whether a reference, if it may repeat the model, is too close to judge its predictions."""
     shared = average_structures(other[other["metric"] == "shared_error"])
     dice = [side[side["metric"] == "dice"] for side in (base, other)]
     common = set(dice[0]["exam_id"]) & set(dice[1]["exam_id"])
     first, second = (side[side["exam_id"].isin(common)] for side in dice)
     if not common:
         return "unknown"
-    return overall_status(tabulate_closeness(pair_scores(first, second), against, shared))
+    pairs = pair_scores(first, second)
+    return overall_status(tabulate_closeness(pairs, against, shared, may_repeat=may))
 
 
 def compare_judges(
