@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tworulers.audit import AuditResult
-from tworulers.tables import list_rows
+from tworulers.tables import list_rows, unpack_names
 
 NOT_FINITE = "not finite"
 
@@ -74,7 +74,7 @@ def summarise(result: AuditResult) -> dict[str, Any]:
         "permutations": result.settings.permutations,
         "seed": result.settings.seed,
         "families": _plain(result.families),
-        "groupings": _plain(result.groupings),
+        "groupings": [_open_groups(row) for row in _plain(result.groupings)],
         "linear": _plain(result.linear),
         "metrics": metrics,
         "undefined": undefined,
@@ -93,6 +93,10 @@ def name_parts(names: Iterable[str]) -> dict[str, str]:
         name: part if part == name or often[part] == 1 else name.replace("/", "%2F")
         for name, part in plain.items()
     }
+
+
+def _open_groups(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "groups": unpack_names(row["groups"])} if "groups" in row else row
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:

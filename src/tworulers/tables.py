@@ -1,6 +1,7 @@
 """The tables that pass between stages; column names are spelled here and nowhere else."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -23,6 +24,16 @@ def _name_files(ids: pd.Series) -> pd.Series:
     meeting = {name for group in find_meeting_names(known) for name in group}
     safe = {name: not find_name_fault(name) and name not in meeting for name in known}
     return ids.astype(str).map(safe).astype(bool)
+
+
+def pack_names(names: Iterable[object]) -> str:
+    """Write several names into one cell, as a JSON list: a name is any text and may hold any sign."""
+    return json.dumps([str(name) for name in names], ensure_ascii=False)
+
+
+def unpack_names(cell: str) -> list[str]:
+    """Read the names of a cell that `pack_names` wrote."""
+    return [str(name) for name in json.loads(cell)]
 
 
 class Cohort(pa.DataFrameModel):
@@ -117,6 +128,7 @@ class Tests(pa.DataFrameModel):
     more groups; `best_group` and `worst_group` say it in words. Gaps are largest minus smallest group location.
     `p` and `p_fdr` count every exam on its own. `significant` follows `p_verdict_fdr`: the same p where every patient
     has one exam (`verdict_by` is `exam`), the permutation's with patients kept together otherwise (`patient`).
+    `groups` is a JSON list of names.
     """
 
     grouping: Series[str]
@@ -227,8 +239,8 @@ class Disparities(pa.DataFrameModel):
 
     Intervals, at the primary threshold only: `dir` is BCa over the whole set (`dir_method` says where BCa is
     undefined), `dir_exact` the enumerated one with group sizes fixed, each with its percentile interval. `counts`
-    gives successes/n in the order of `groups`; `lowest_exact_bound` is the smallest lower Clopper-Pearson bound of a
-    rate. `dpd_eligible` and `dir_eligible` leave out the groups in `not_assessed`.
+    lists successes/n in the order of `groups`, both as JSON lists; `lowest_exact_bound` is the smallest lower
+    Clopper-Pearson bound of a rate. `dpd_eligible` and `dir_eligible` leave out the groups in `not_assessed`.
     """
 
     grouping: Series[str]

@@ -27,6 +27,7 @@ from tworulers.report.tables import (
     write_score,
 )
 from tworulers.schema import Metric
+from tworulers.tables import unpack_names
 
 SMALL = "†"
 DEGENERATE = "degenerate"
@@ -290,7 +291,7 @@ def _describe_family(row: Any) -> str:
 def _write_counts(groups: str, counts: str) -> str:
     """Write `Female 37/38, Male 37/38` from the groups and the counts of a row."""
     return ", ".join(
-        f"{g} {c}" for g, c in zip(groups.split(" / "), counts.split(" / "), strict=True)
+        f"{g} {c}" for g, c in zip(unpack_names(groups), unpack_names(counts), strict=True)
     )
 
 

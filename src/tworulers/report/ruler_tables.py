@@ -19,6 +19,7 @@ from tworulers.report.tables import (
 from tworulers.report.verdict_words import TITLES
 from tworulers.schema import Metric
 from tworulers.stats.closeness import LIMIT, MARGIN
+from tworulers.tables import unpack_names
 
 
 def tabulate_inflation(
@@ -160,9 +161,9 @@ def tabulate_four_fifths(
             f"{score_label(metrics[row.metric], row.structure)}",
             metrics[row.metric].write_success(row.threshold),
             write_number(row.dir_base, 3),
-            str(row.counts_base),
+            ", ".join(unpack_names(row.counts_base)),
             write_number(row.dir_other, 3),
-            str(row.counts_other),
+            ", ".join(unpack_names(row.counts_other)),
         ]
         for row in iterate_rows(table)
     ]

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from tworulers.report.tables import keep_digits
 from tworulers.schema import Metric
+from tworulers.tables import unpack_names
 
 RULER_COLOURS: Mapping[str, str] = {
     "gold": "#B07D00",
@@ -91,8 +92,8 @@ def wrap(text: str, width: int) -> str:
 
 
 def label_grouping(title: str, sizes: str) -> str:
-    """Write a grouping with its groups below it: `Sex`, then `Female (n 38), Male (n 38)`."""
-    groups = [group.replace(" ", "\u00a0") for group in sizes.split(" / ") if group]
+    """Write a grouping with its packed groups below it: `Sex`, then `Female (n 38), Male (n 38)`."""
+    groups = [group.replace(" ", "\u00a0") for group in unpack_names(sizes)]
     return f"{title}\n{', '.join(groups)}"
 
 

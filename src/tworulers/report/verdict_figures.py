@@ -23,6 +23,7 @@ from tworulers.report.style import (
     wrap,
 )
 from tworulers.schema import MACRO, Metric
+from tworulers.tables import unpack_names
 
 STRONGEST = 0.5
 """Effect size from which a cell of the grid is darkest: large by the usual conventions."""
@@ -169,7 +170,7 @@ def draw_dir_forest(
     for grouping in groupings:
         places.append(y + (len(rulers) - 1) / 2)
         part = mine.loc[mine["grouping"] == grouping, "groups"]
-        order = f"\n{part.iloc[0].replace(' / ', ' · ')}" if len(part) else ""
+        order = f"\n{' · '.join(unpack_names(part.iloc[0]))}" if len(part) else ""
         labels.append(wrap(groupings[grouping] + order, 32))
         for ruler in rulers:
             if (grouping, ruler) in cells:
@@ -225,7 +226,7 @@ def _draw_ratio(ax: Axes, row: Any, y: float, ruler: str, resampling_unit: str) 
     """Draw one ratio with its intervals and counts; return the lowest value drawn."""
     colour = ruler_colour(ruler)
     place = ax.get_yaxis_transform()
-    ax.text(1.01, y, str(row.counts).replace(" / ", " · "), transform=place, va="center",
+    ax.text(1.01, y, " · ".join(unpack_names(row.counts)), transform=place, va="center",
             fontsize=8.5, color=colour)  # fmt: skip
     if np.isnan(row.dir):
         reason = row.undefined_because if isinstance(row.undefined_because, str) else ""

@@ -11,6 +11,7 @@ from tworulers.report.tables import write_count, write_p
 from tworulers.schema import Metric
 from tworulers.stats.battery import EXTRA
 from tworulers.stats.clearest import find_clearest, shown_p
+from tworulers.tables import unpack_names
 
 TITLES: Mapping[str, str] = {
     "false_confidence": "False confidence",
@@ -153,7 +154,7 @@ def tell_at_a_glance(
             Glance(
                 grouping.grouping,
                 grouping.title,
-                grouping.groups.replace(" / ", ", "),
+                ", ".join(unpack_names(grouping.groups)),
                 first,
                 second,
                 title,

@@ -28,7 +28,7 @@ from tworulers.stages._figures import write_figures
 from tworulers.stages._run import run_stage
 from tworulers.stages._warning import write_warning
 from tworulers.summary import OF_SCORE, OF_TEST, summarise
-from tworulers.tables import Cohort, Scores, list_rows
+from tworulers.tables import Cohort, Scores, list_rows, unpack_names
 from tworulers.tracking import RunRecord
 
 
@@ -143,8 +143,8 @@ def write_note(found: AuditResult, start: str, no_verdict: str) -> str:
             f"find a difference at {family['alpha']:g} after correction."
         )
     rows = [
-        f"| {row['title']} | {row['groups']} | {row['significant']} of {row['tests_computed']} "
-        f"| {row['smallest_p']:.3g} | {row['smallest_p_fdr']:.3g} |"
+        f"| {row['title']} | {', '.join(unpack_names(row['groups']))} "
+        f"| {row['significant']} of {row['tests_computed']} | {row['smallest_p']:.3g} | {row['smallest_p_fdr']:.3g} |"
         for row in list_rows(found.groupings)
     ]
     if rows:
@@ -284,7 +284,7 @@ def show_groupings(found: AuditResult) -> None:
         [
             (
                 row["title"],
-                row["groups"],
+                ", ".join(unpack_names(row["groups"])),
                 row["n_left_out"],
                 f"{row['significant']} of {row['tests_computed']}",
                 write_p(row["smallest_p"]),

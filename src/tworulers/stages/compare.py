@@ -2,7 +2,8 @@
 tables of the same predictions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -30,7 +31,9 @@ from tworulers.rulers import (
     verdict_probability,
 )
 from tworulers.schema import MACRO, Metric, Ruler, Settings
+from tworulers.schema_sources import ScoreTable
 from tworulers.stages._anchoring import anchor_scores
+from tworulers.stages._common_exams import find_common, keep_common_scores, require_same_people
 from tworulers.stages._comparison import (
     keep_to_tests,
     show_regimes,
@@ -283,12 +286,26 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     for note in (note for table in tables for note in table.notes):
         say(note)
     require_same_measures(*(table.measures for table in tables))
-    for note in tell_groups(tables[0].cohort, settings.attributes):
+    first, second = tables
+    files = _name_files(specs)
+    common = find_common(first.scores, second.scores, files)
+    cohort = common.keep(first.cohort)
+    require_same_people(cohort, common.keep(second.cohort), files, settings.attributes)
+    *scores, notes = keep_common_scores(
+        common.keep(first.scores), common.keep(second.scores), files
+    )
+    for note in [*common.tell(), *notes]:
         say(note)
-    groups, _ = form_groups(tables[0].cohort, settings.attributes)
-    patients = tables[0].cohort.set_index("exam_id")["patient_id"]
-    base, other = (_audit_table(table, groups, patients, settings) for table in tables)
+    for note in tell_groups(cohort, settings.attributes):
+        say(note)
+    groups, _ = form_groups(cohort, settings.attributes)
+    patients = cohort.set_index("exam_id")["patient_id"]
+    base, other = (
+        _audit_table(replace(table, scores=kept), groups, patients, settings)
+        for table, kept in zip(tables, scores, strict=True)
+    )
     found = compare_rulers(base, other, groups, settings.audit, patients=patients)
+    found.summary.update(common.count())
     stem = Path(str(settings.scores.file)).stem
     root = layout.root / settings.paths.outputs / "tables" / stem / settings.attributes.name
     result = root / f"{names[0]}_and_{names[1]}"
@@ -299,6 +316,14 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     tags = {"attributes": settings.attributes.name, "dataset": stem}
     name = f"rulers · {names[0]}, {names[1]}"
     return result, RunRecord("compare", name, write_note(found.summary), tags, metrics=metrics)
+
+
+def _name_files(specs: Sequence[ScoreTable]) -> tuple[str, str]:
+    """Name two tables by their files, with the folder where the files are called alike."""
+    first, second = (str(spec.file) for spec in specs)
+    if Path(first).name != Path(second).name:
+        return Path(first).name, Path(second).name
+    return first, second
 
 
 def require_same_measures(first: Mapping[str, Metric], second: Mapping[str, Metric]) -> None:

@@ -33,6 +33,7 @@ from tworulers.stats.resample import (
     find_patterns,
     named_stream,
 )
+from tworulers.tables import pack_names
 
 TOO_FEW = 2
 """A group with fewer exams is not tested."""
@@ -98,7 +99,7 @@ def run_test(question: Question, settings: Audit) -> Row:
     row: Row = question.key | {
         "test": test.test,
         "method": test.method,
-        "groups": " / ".join(sample.names),
+        "groups": pack_names(sample.names),
         "statistic": test.statistic,
         "p": test.p,
         "effect": test.effect,
@@ -189,8 +190,8 @@ def judge_rates(question: Question, threshold: float, settings: Audit, primary: 
     row: Row = question.key | {
         "threshold": threshold,
         "primary": primary,
-        "groups": " / ".join(sample.names),
-        "counts": " / ".join(f"{s}/{m}" for s, m in zip(successes, n, strict=True)),
+        "groups": pack_names(sample.names),
+        "counts": pack_names(f"{s}/{m}" for s, m in zip(successes, n, strict=True)),
         "n": int(n.sum()),
         "dpd": found.dpd,
         "dir": found.dir,

@@ -9,7 +9,7 @@ from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import EXTRA, TOO_FEW, Question
 from tworulers.stats.clearest import find_clearest, shown_p
 from tworulers.stats.groups import FloatArray, Row, describe, summarise_groups
-from tworulers.tables import list_rows
+from tworulers.tables import list_rows, pack_names
 
 LEFT_OUT = "in no group"
 """Name of the row that counts the exams a grouping leaves out."""
@@ -107,7 +107,7 @@ def summarise_groupings(
                 "grouping": name,
                 "title": (grouping.title if grouping is not None else "") or name,
                 "family": part["family"].iloc[0],
-                "groups": _list_sizes(sizes, " / "),
+                "groups": pack_names(_name_sizes(sizes)),
                 "n": int(groups[name].notna().sum()),
                 "n_left_out": int(groups[name].isna().sum()),
                 "small_groups": _list_sizes(
@@ -128,5 +128,9 @@ def summarise_groupings(
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["grouping", "title"])
 
 
-def _list_sizes(sizes: pd.Series, separator: str = ", ") -> str:
-    return separator.join(f"{group} (n {size})" for group, size in sizes.items())
+def _list_sizes(sizes: pd.Series) -> str:
+    return ", ".join(_name_sizes(sizes))
+
+
+def _name_sizes(sizes: pd.Series) -> list[str]:
+    return [f"{group} (n {size})" for group, size in sizes.items()]

@@ -34,7 +34,7 @@ def audited(
 def test_an_audit_is_told_by_grouping(audited: AuditResult) -> None:
     note = write_note(audited, "Judged by experts.", "")
     assert note.startswith("Judged by experts. 76 exams of 76 patients.\n\n**")
-    assert "| Sex | Female (n 38) / Male (n 38) |" in note
+    assert "| Sex | Female (n 38), Male (n 38) |" in note
     assert "may be there" in note
 
 
