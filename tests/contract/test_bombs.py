@@ -44,7 +44,8 @@ def write_huge_nifti2(path: Path) -> None:
 def run_within_limits(project: Project, *commands: list[str]) -> list[dict[str, Any]]:
     script = Path(__file__).with_name("within_limits.py")
     environment = {
-        **os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"
+        **os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
+        "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, str(script), str(project.folder), json.dumps(commands)],
