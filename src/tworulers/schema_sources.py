@@ -160,7 +160,8 @@ class Predictions:
     value not named; without one the stored values are the structures' own. `pattern` says how files are called, without
     extension, where their names are more than the exam's: `{exam}_seg`. `cohort` is the table of exams,
     `cohort_columns` maps the cohort's column names to the table's, `missing` are codes for no value. Exams without a
-    prediction are refused unless `incomplete` is true.
+    prediction are refused unless `incomplete` is true. `trust_grid` takes voxels to correspond by index although the
+    headers put the files elsewhere.
     """
 
     name: str = ""
@@ -174,6 +175,7 @@ class Predictions:
     cohort_columns: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=lambda: ["", "NA", "N/A", "n/a", "nan", "NaN"])
     incomplete: bool = False
+    trust_grid: bool = False
 
 
 @dataclass

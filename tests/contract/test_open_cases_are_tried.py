@@ -27,8 +27,6 @@ ATTEMPTS = {
 }
 
 NOT_YET_MENDED = {
-    "80-no-position-in-header",
-    "82-labels-above-255",
     "95-started-in-another-project",
     "96-project-folder-moved",
     "97-experiment-deleted",

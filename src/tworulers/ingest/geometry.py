@@ -100,11 +100,14 @@ def compare_grids(
         ]
     if same_grid(image, label):
         return []
+    if not (image.placed and label.placed) and same_spacing(image, label):
+        found = "image and label do not both hold a position: their voxels are taken to correspond by index"
+        return [Fault(FaultKind.GEOMETRY, "", found, "", file, exam, note=True)]
     details: dict[str, object] = {}
-    codes = [orientation(header) for header in (image, label)]
+    codes = [orientation(header) if header.placed else "unknown" for header in (image, label)]
     if codes[0] != codes[1]:
         expected, found = f"the image's orientation {codes[0]}", codes[1]
-    elif not np.allclose(image.spacing, label.spacing, rtol=1e-3, atol=1e-4):
+    elif not same_spacing(image, label):
         expected = f"the image's spacing {_show(image.spacing)} mm"
         found = f"{_show(label.spacing)} mm"
     elif not np.allclose(image.affine[:3, :3], label.affine[:3, :3], rtol=1e-3, atol=1e-3):
@@ -129,6 +132,11 @@ def compare_grids(
     return [
         Fault(FaultKind.GEOMETRY, expected, found, mend, file, exam, note=trusted, details=details)
     ]
+
+
+def same_spacing(first: Header, second: Header) -> bool:
+    """Tell whether two images have voxels of one size, but for rounding."""
+    return bool(np.allclose(first.spacing, second.spacing, rtol=1e-3, atol=1e-4))
 
 
 def orientation(header: Header) -> str:

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from tworulers.io.images import ImageError, LabelVolume, Volume, read_label
+from tworulers.io.images import LabelVolume, read_label
+from tworulers.io.label_values import WIDEST_TABLE, ValueMap
 
 BACKGROUND = "background"
 OTHERS = "*"
@@ -27,51 +26,15 @@ def read_mapped_label(
     ------
     ImageError : unreadable, or with fractional or unexpected values (with their counts).
     """
-    if not label_map:
-        return read_label(path, labels)
-    stored = read_label(path, None)
-    lookup = np.arange(256, dtype=np.uint8)
-    for value, replacement in label_map.items():
-        lookup[int(value)] = int(replacement)
-    mapped = lookup[stored.array]
-    values, counts = np.unique(mapped, return_counts=True)
-    allowed = {0, *labels}
-    unexpected = {
-        int(v): int(n) for v, n in zip(values, counts, strict=True) if int(v) not in allowed
-    }
-    if unexpected:
-        raise ImageError(
-            f"{path}: unexpected label values {unexpected} (value: voxels) after the replacements "
-            f"{dict(label_map)}; expected {sorted(allowed)}",
-            "values",
-            {"unexpected": unexpected},
-        )
-    return Volume(mapped, stored.affine, stored.path)
-
-
-def read_named_values(path: Path, stands_for: Mapping[int, int]) -> LabelVolume:
-    """Read a label map whose every stored value is known, and put what it stands for in its place.
-
-    Parameters
-    ----------
-    path : a NIfTI label map.
-    stands_for : stored value to structure's value, 0 for background.
-
-    Raises
-    ------
-    ImageError : unreadable, or with fractional or unnamed values (with their counts).
-    """
-    stored = read_label(path, stands_for)
-    if all(value == meant for value, meant in stands_for.items()):
-        return stored
-    lookup = np.zeros(256, dtype=np.uint8)
-    lookup[list(stands_for)] = list(stands_for.values())
-    return Volume(lookup[stored.array], stored.affine, stored.path)
+    own = {0: 0} | {int(label): int(label) for label in labels}
+    replaced = {int(value): int(meant) for value, meant in label_map.items()}
+    kept = {value: meant for value, meant in (own | replaced).items() if meant in own}
+    return read_label(path, stands_for=ValueMap(kept))
 
 
 def expand_label_map(
     label_map: Mapping[str, Sequence[str]], structures: Mapping[str, int]
-) -> dict[int, int]:
+) -> ValueMap:
     """Say what every stored value stands for, where a label map names it.
 
     Parameters
@@ -80,17 +43,13 @@ def expand_label_map(
         every value not named. An empty one says that the stored values are the structures' own.
     structures : value of each structure.
 
-    Returns
-    -------
-    Stored value to structure's value, 0 for background.
-
     Raises
     ------
     ValueError : with every fault: unknown structures, entries that are no values, values named
         twice, structures without any.
     """
     if not label_map:
-        return {0: 0} | {int(value): int(value) for value in structures.values()}
+        return ValueMap.of_own(structures.values())
     meant = {BACKGROUND: 0, **structures}
     faults = [f"{name!r} is none of {sorted(meant)}" for name in label_map if name not in meant]
     faults += [f"{name!r} has no stored value" for name in structures if not label_map.get(name)]
@@ -105,10 +64,12 @@ def expand_label_map(
             if not (first.strip().isdecimal() and (not last or last.strip().isdecimal())):
                 faults.append(f"{entry!r} of {name!r} is no value, no range such as 26-50, no *")
                 continue
+            if int(last or first) - int(first) >= WIDEST_TABLE:
+                faults.append(
+                    f"{entry!r} of {name!r} is a range of more than {WIDEST_TABLE} values"
+                )
+                continue
             for value in range(int(first), int(last or first) + 1):
-                if value > 255:
-                    faults.append(f"{value} of {name!r} is above 255")
-                    break
                 taken = stands_for.setdefault(value, meant.get(name, 0))
                 if taken != meant.get(name, 0):
                     faults.append(f"{value} is named twice, last for {name!r}")
@@ -116,5 +77,4 @@ def expand_label_map(
         faults.append(f"* is named twice: {', '.join(others)}")
     if faults:
         raise ValueError("label_map cannot be used:\n  " + "\n  ".join(faults))
-    rest = {v: meant[name] for name in others for v in range(1, 256) if v not in stands_for}
-    return {0: 0} | stands_for | rest
+    return ValueMap({0: 0} | stands_for, meant[others[0]] if others else None)

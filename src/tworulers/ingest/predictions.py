@@ -1,6 +1,6 @@
 """Which predictions made elsewhere belong to which references, and whether they compare."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import EXAM, list_images, pick_named
-from tworulers.ingest.geometry import orientation
-from tworulers.ingest.labels import read_mapped_label, read_named_values
-from tworulers.io.images import Header, ImageError, LabelVolume, Volume, read_header, same_grid
+from tworulers.ingest.geometry import orientation, same_spacing
+from tworulers.ingest.labels import read_mapped_label
+from tworulers.io.images import (
+    Header,
+    ImageError,
+    LabelVolume,
+    Volume,
+    read_header,
+    read_label,
+    same_grid,
+)
+from tworulers.io.label_values import ValueMap
+
+SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -84,38 +95,69 @@ def read_pair(
     prediction: Path,
     reference: Path,
     labels: Iterable[int],
-    label_map: Mapping[int, int] | None = None,
-    reference_map: Mapping[int, int] | None = None,
+    label_map: ValueMap | None = None,
+    reference_map: ValueMap | None = None,
+    *,
+    trust_grid: bool = False,
 ) -> tuple[LabelVolume, LabelVolume]:
     """Read a prediction and its reference onto one grid, the reference's.
-
-    A prediction stored with flipped or swapped axes is turned, since both files say where their
-    voxels are; any other difference of grid is refused.
 
     Parameters
     ----------
     prediction, reference : NIfTI label maps.
     labels : the values of the structures.
-    label_map, reference_map : stored value to structure's value, every value named, for the
-        prediction and for the reference; where not given the values are the structures' own.
+    label_map, reference_map : what the stored values of the prediction and of the reference stand for; where not given
+        they are the structures' own.
+    trust_grid : as of `bring_together`.
 
     Raises
     ------
     ImageError : unreadable, unexpected values, or grids that no turn brings together.
     """
-    own = {0: 0} | {int(label): int(label) for label in labels}
-    judge = read_named_values(reference, reference_map or own)
-    judged = read_named_values(prediction, label_map or own)
-    if not same_grid(judged, judge):
-        judged = turn_to(judged, judge)
-    if not same_grid(judged, judge):
-        raise ImageError(
-            f"{prediction} (shape {judged.array.shape}, orientation {_orient(judged)}) and "
-            f"{reference} (shape {judge.array.shape}, orientation {_orient(judge)}) do not lie on "
-            "one grid; resample the prediction to the reference's",
-            "grid",
-        )
-    return judged, judge
+    own = ValueMap.of_own(labels)
+    judge = read_label(reference, stands_for=reference_map or own)
+    judged = read_label(prediction, stands_for=label_map or own)
+    return bring_together(judged, judge, trust_grid=trust_grid), judge
+
+
+def bring_together(
+    volume: LabelVolume, target: LabelVolume, *, trust_grid: bool = False
+) -> LabelVolume:
+    """Bring a label map onto the grid of another of the same exam.
+
+    One that is stored with flipped or swapped axes is turned, since both files say where their voxels are. Where one
+    of them does not, voxels correspond by index if shape and spacing agree. Any other difference is refused.
+
+    Parameters
+    ----------
+    volume, target : the label maps.
+    trust_grid : voxels correspond by index whatever the headers say, because a person said so.
+
+    Raises
+    ------
+    ImageError : no turn brings them together.
+    """
+    first, second = _head(volume), _head(target)
+    if corresponds(first, second, trust_grid=trust_grid):
+        return volume
+    if volume.placed and target.placed and not trust_grid:
+        turned = turn_to(volume, target)
+        if same_grid(turned, target):
+            return turned
+    raise ImageError(
+        f"{volume.path} (shape {first.shape}, orientation {_orient(first)}) and {target.path} (shape {second.shape}, "
+        f"orientation {_orient(second)}) do not lie on one grid; {_mend(first, second)}",
+        "grid",
+    )
+
+
+def corresponds(first: Header, second: Header, *, trust_grid: bool = False) -> bool:
+    """Tell whether the voxels of two headers correspond by index."""
+    if trust_grid:
+        return first.shape == second.shape
+    if first.placed and second.placed:
+        return same_grid(first, second)
+    return first.shape == second.shape and same_spacing(first, second)
 
 
 def turn_to(volume: LabelVolume, target: LabelVolume) -> LabelVolume:
@@ -133,7 +175,7 @@ def turn_header(header: Header, target: Header) -> Header:
     for axis, place in enumerate(turn[:, 0].astype(int)):
         shape[place] = header.shape[axis]
     affine = header.affine @ nib.orientations.inv_ornt_aff(turn, header.shape)
-    return Header(header.path, tuple(shape), affine, header.dtype)
+    return Header(header.path, tuple(shape), affine, header.dtype, header.placed)
 
 
 def find_identical(pairing: Pairing, name: str) -> list[Fault]:
@@ -164,9 +206,18 @@ def find_identical(pairing: Pairing, name: str) -> list[Fault]:
     return [Fault(FaultKind.IDENTITY, expected, f"{found}: {listed}", mend, note=not every)]
 
 
-def check_pairs(pairing: Pairing) -> list[Fault]:
-    """List the pairs that cannot be read or do not lie on one grid, from headers alone."""
+def check_pairs(pairing: Pairing, *, trust_grid: bool = False) -> list[Fault]:
+    """List the pairs that cannot be read or do not lie on one grid, from headers alone.
+
+    Files whose header holds no position are named in one note: their voxels are taken by index.
+
+    Parameters
+    ----------
+    pairing : the pairs.
+    trust_grid : voxels correspond by index whatever the headers say, because a person said so.
+    """
     faults = []
+    unplaced: list[str] = []
     for row in pairing.pairs.itertuples(index=False):
         exam = str(row.exam_id)
         try:
@@ -174,23 +225,56 @@ def check_pairs(pairing: Pairing) -> list[Fault]:
         except ImageError as error:
             faults.append(Fault(FaultKind.FILES, "", str(error), exam=exam))
             continue
-        if same_grid(judged, judge):
-            continue
-        turned = turn_header(judged, judge)
-        if turned.shape != judge.shape:
-            expected, found = f"the reference's shape {judge.shape}", f"{judged.shape}"
-            mend = "resample the prediction to the reference"
-            faults.append(Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam))
-        elif not same_grid(turned, judge):
-            offset = float(np.linalg.norm(turned.affine[:3, 3] - judge.affine[:3, 3]))
-            expected = "the reference's place and spacing"
-            found = f"origins {offset:.4g} mm apart, spacing {_write_spacing(turned, judge)}"
-            mend = "resample the prediction to the reference"
-            faults.append(Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam))
-        else:
-            found = f"orientations differ: {orientation(judged)}/{orientation(judge)}; turned"
-            faults.append(Fault(FaultKind.GEOMETRY, "", found, exam=exam, note=True))
+        unplaced += [_show(header.path) for header in (judged, judge) if not header.placed]
+        if not corresponds(judged, judge, trust_grid=trust_grid):
+            faults.append(_compare_headers(judged, judge, exam))
+    if unplaced:
+        more = f" and {len(unplaced) - SHOWN} more" * (len(unplaced) > SHOWN)
+        found = (
+            f"{len(unplaced)} files hold no position in their header (sform and qform codes are 0): "
+            f"{', '.join(unplaced[:SHOWN])}{more}; their voxels are taken to correspond by index, never turned"
+        )
+        faults.append(Fault(FaultKind.GEOMETRY, "", found, note=True))
     return faults
+
+
+def _compare_headers(judged: Header, judge: Header, exam: str) -> Fault:
+    """Say how two grids differ; a difference of orientation alone is a note, since it can be turned."""
+    placed = judged.placed and judge.placed
+    turned = turn_header(judged, judge) if placed else judged
+    mend = _mend(judged, judge)
+    if turned.shape != judge.shape:
+        expected, found = f"the reference's shape {judge.shape}", f"{judged.shape}"
+        return Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam)
+    if not placed:
+        found = f"spacing {_write_spacing(turned, judge)}"
+        return Fault(FaultKind.GEOMETRY, "the reference's spacing", found, mend, exam=exam)
+    if not same_grid(turned, judge):
+        offset = float(np.linalg.norm(turned.affine[:3, 3] - judge.affine[:3, 3]))
+        expected = "the reference's place and spacing"
+        found = f"origins {offset:.4g} mm apart, spacing {_write_spacing(turned, judge)}"
+        return Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam)
+    found = f"orientations differ: {orientation(judged)}/{orientation(judge)}; turned"
+    return Fault(FaultKind.GEOMETRY, "", found, exam=exam, note=True)
+
+
+def _mend(first: Header, second: Header) -> str:
+    unplaced = [_show(header.path) for header in (first, second) if not header.placed]
+    if not unplaced:
+        return "resample the prediction to the reference"
+    return (
+        f"the header of {' and '.join(unplaced)} holds no position (sform and qform codes are 0), so nothing can be "
+        "turned: export the files on one grid, or set predictions.trust_grid=true if their voxels correspond"
+    )
+
+
+def _show(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _head(volume: LabelVolume) -> Header:
+    array = volume.array
+    return Header(volume.path, array.shape, volume.affine, array.dtype, volume.placed)
 
 
 def _find_turn(affine: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -205,5 +289,5 @@ def _write_spacing(first: Header, second: Header) -> str:
     return f"{texts[0]} and {texts[1]} mm"
 
 
-def _orient(volume: LabelVolume) -> str:
-    return orientation(Header(volume.path, volume.array.shape, volume.affine, volume.array.dtype))
+def _orient(header: Header) -> str:
+    return orientation(header) if header.placed else "unknown"

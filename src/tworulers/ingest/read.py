@@ -22,7 +22,7 @@ from tworulers.ingest.people import clean_attributes, join_people, read_root_pat
 from tworulers.ingest.provenance import apply_experts, read_experts
 from tworulers.ingest.source import Source
 from tworulers.ingest.text_table import read_text_table
-from tworulers.io.images import write_label
+from tworulers.io.images import read_header, same_grid, write_label
 from tworulers.schema_sources import Dataset, Grouping
 
 READERS: dict[str, Callable[[Path, Dataset], Source]] = {
@@ -163,9 +163,10 @@ def list_ungrouped(exams: pd.DataFrame, groupings: Mapping[str, Grouping]) -> li
 def write_mapped_labels(
     cohort: pd.DataFrame, dataset: Dataset, root: Path, folder: Path
 ) -> pd.DataFrame:
-    """Write the labels of a source whose stored values are replaced, and point the cohort to them.
+    """Write the labels that stand otherwise in their files, and point the cohort to them.
 
-    Nothing is written below the source. Without a `label_map` the cohort is returned as it is.
+    These are all labels where stored values are replaced, and those that lie elsewhere than their image by their
+    header, although voxels are taken to correspond. Nothing is written below the source.
 
     Parameters
     ----------
@@ -174,19 +175,20 @@ def write_mapped_labels(
     root : the project root that relative paths belong to.
     folder : where the new labels go.
     """
-    if not dataset.reading.label_map:
-        return cohort
+    reading, values = dataset.reading, dataset.structures.values()
     labels: list[str | None] = []
-    for row in cohort[["exam_id", "label"]].itertuples(index=False):
+    for row in cohort[["exam_id", "image", "label"]].itertuples(index=False):
         if not isinstance(row.label, str):
             labels.append(None)
             continue
-        stored = root / row.label
-        values = dataset.structures.values()
-        volume = read_mapped_label(stored, values, dataset.reading.label_map)
+        stored, image = root / row.label, read_header(root / str(row.image))
+        if not reading.label_map and same_grid(read_header(stored), image):
+            labels.append(row.label)
+            continue
+        volume = read_mapped_label(stored, values, reading.label_map)
         name = check_name(str(row.exam_id), "exam")
         target = folder / f"{name}.nii.gz"
-        write_label(target, volume.array, volume.affine)
+        write_label(target, volume.array, image.affine, image.placed)
         shown = target.relative_to(root) if target.is_relative_to(root) else target
         labels.append(shown.as_posix())
     return cohort.assign(label=pd.Series(labels, index=cohort.index, dtype="str"))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from nibabel.filebasedimages import ImageFileError
 
+from tworulers.io.label_values import ValueMap
 from tworulers.io.memory import available_bytes
 from tworulers.io.records import written_beside
 
@@ -50,13 +51,15 @@ class ImageError(ValueError):
 class Header:
     """Where an image lies and how large it is, without its voxels.
 
-    `shape` and `spacing` (mm, column lengths of the affine in force) are in array-axis order.
+    `shape` and `spacing` (mm, column lengths of the affine in force) are in array-axis order. Where the header holds no
+    position (sform and qform codes are 0) `placed` is false, and the affine says nothing but the spacing.
     """
 
     path: Path
     shape: tuple[int, ...]
     affine: npt.NDArray[np.float64]
     dtype: np.dtype[np.generic]
+    placed: bool = True
 
     @property
     def spacing(self) -> tuple[float, ...]:
@@ -75,11 +78,12 @@ Voxel = TypeVar("Voxel", bound=np.generic, covariant=True)
 
 @dataclass(frozen=True)
 class Volume(Generic[Voxel]):
-    """Voxels of one type with their geometry, in the file's own axis order."""
+    """Voxels of one type with their geometry, in the file's own axis order; `placed` as of `Header`."""
 
     array: npt.NDArray[Voxel]
     affine: npt.NDArray[np.float64]
     path: Path
+    placed: bool = True
 
     @property
     def spacing(self) -> tuple[float, float, float]:
@@ -106,7 +110,11 @@ def read_header(path: Path) -> Header:
     """
     image = _open(path)
     return Header(
-        path, _three_axes(image, path), np.asarray(image.affine, float), image.get_data_dtype()
+        path,
+        _three_axes(image, path),
+        np.asarray(image.affine, float),
+        image.get_data_dtype(),
+        _is_placed(image),
     )
 
 
@@ -123,16 +131,20 @@ def read_image(path: Path) -> ImageVolume:
         _voxels(image, path, 4).reshape(shape).astype(np.float32),
         np.asarray(image.affine, float),
         path,
+        _is_placed(image),
     )
 
 
-def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
+def read_label(
+    path: Path, labels: Iterable[int] | None = None, stands_for: ValueMap | None = None
+) -> LabelVolume:
     """Read a label map as uint8 integers.
 
     Parameters
     ----------
     path : a NIfTI file; values within a thousandth of an integer are that integer.
     labels : the values that may occur (0 always may); any small integer where not given.
+    stands_for : what stored values are replaced by, in place of `labels`; they may be of any size.
 
     Raises
     ------
@@ -141,6 +153,7 @@ def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
     image = _open(path)
     shape = _three_axes(image, path)
     stored = _voxels(image, path, 1).reshape(shape)
+    meaning = stands_for or ValueMap.of_own(range(256) if labels is None else labels)
     array = np.empty(shape, np.uint8, order="F")
     found: Counter[int] = Counter()
     fractional, example = 0, 0.0
@@ -155,7 +168,7 @@ def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
                 continue
             part = rounded
         found.update(_count_values(part))
-        array[slab] = part.astype(np.uint8, casting="unsafe")
+        array[slab] = meaning.apply(part)
     if fractional:
         raise ImageError(
             f"{path}: {fractional} label voxels are not integers (for example {example:.4g}); interpolated labels "
@@ -163,23 +176,28 @@ def read_label(path: Path, labels: Iterable[int] | None = None) -> LabelVolume:
             "values",
             {"fractional": fractional, "example": example},
         )
-    allowed = {0, *labels} if labels is not None else set(range(256))
-    unexpected = {value: found[value] for value in sorted(found) if value not in allowed}
+    unexpected = {value: found[value] for value in sorted(found) if not meaning.knows(value)}
     if unexpected:
         raise ImageError(
-            f"{path}: unexpected label values {unexpected} (value: voxels); expected {sorted(allowed)[:20]}. "
+            f"{path}: unexpected label values {unexpected} (value: voxels); expected {sorted(meaning.named)[:20]}. "
             f"Map them to the structures of the dataset, or correct the file",
             "values",
-            {"unexpected": unexpected},
+            {"unexpected": unexpected, "values": dict(sorted(found.items()))},
         )
-    return Volume(array, np.asarray(image.affine, float), path)
+    return Volume(array, np.asarray(image.affine, float), path, _is_placed(image))
 
 
 def write_label(
-    path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]
+    path: Path,
+    array: npt.NDArray[np.generic],
+    affine: npt.NDArray[np.float64],
+    placed: bool = True,
 ) -> None:
-    """Write a label map as unscaled uint8 NIfTI, beside and renamed into place."""
-    _write(path, array.astype(np.uint8), affine)
+    """Write a label map as unscaled uint8 NIfTI, beside and renamed into place.
+
+    Where `placed` is false the header holds the spacing alone, as that of the image it belongs to.
+    """
+    _write(path, array.astype(np.uint8), affine, placed)
 
 
 def write_image(
@@ -290,8 +308,20 @@ def _slabs(shape: tuple[int, ...]) -> Iterator[tuple[EllipsisType, slice]]:
         yield ..., slice(start, start + step)
 
 
-def _write(path: Path, array: npt.NDArray[np.generic], affine: npt.NDArray[np.float64]) -> None:
-    image = nib.Nifti1Image(array, affine)
+def _is_placed(image: nib.Nifti1Image) -> bool:
+    """Tell whether a header holds a position: what a reader gives in its place is made up."""
+    return any(int(image.header[code]) > 0 for code in ("sform_code", "qform_code"))
+
+
+def _write(
+    path: Path,
+    array: npt.NDArray[np.generic],
+    affine: npt.NDArray[np.float64],
+    placed: bool = True,
+) -> None:
+    image = nib.Nifti1Image(array, affine if placed else None)
+    if not placed:
+        image.header.set_zooms(np.linalg.norm(affine[:3, :3], axis=0))
     image.header.set_xyzt_units("mm")
     with written_beside(path) as temporary:
         if path.name.endswith(".gz"):

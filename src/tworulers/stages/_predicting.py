@@ -158,7 +158,8 @@ def _predict_chunk(ensemble: Ensemble, folder: Path, chunk: list[tuple[str, Path
     )
     for (exam, image), fused in zip(chunk, predictor.predict_exams(prepared), strict=True):
         label = reverse_axes(ensemble.cleanup.apply(fused.label_map))
-        write_label(folder / "labels" / f"{exam}.nii.gz", label, read_header(image).affine)
+        header = read_header(image)
+        write_label(folder / "labels" / f"{exam}.nii.gz", label, header.affine, header.placed)
         write_json(asdict(fused.confidence), folder / "confidence" / f"{exam}.json")
     return len(chunk)
 

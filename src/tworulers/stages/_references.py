@@ -12,6 +12,7 @@ from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing, check_pairs, pair_predictions
 from tworulers.ingest.score_table import read_exam_table
+from tworulers.io.label_values import ValueMap
 from tworulers.schema import Provenance, Ruler
 from tworulers.schema_sources import Attributes, Predictions
 from tworulers.stages.audit import tell_groups
@@ -23,7 +24,7 @@ class Judge:
 
     ruler: Ruler
     pairing: Pairing
-    stands_for: Mapping[int, int]
+    stands_for: ValueMap
 
     @property
     def exams(self) -> list[str]:
@@ -113,9 +114,13 @@ def describe_exams(
     return people, [Fault(FaultKind.TABLE, "", note, note=True) for note in notes]
 
 
-def check_grids(judges: Mapping[str, Judge]) -> list[Fault]:
+def check_grids(judges: Mapping[str, Judge], trust_grid: bool) -> list[Fault]:
     """List the pairs that do not lie on one grid, and what is worth knowing of the others, each once."""
-    faults = [fault for one in judges.values() for fault in check_pairs(one.pairing)]
+    faults = [
+        fault
+        for one in judges.values()
+        for fault in check_pairs(one.pairing, trust_grid=trust_grid)
+    ]
     return list({(fault.file, fault.exam, fault.found): fault for fault in faults}.values())
 
 

@@ -14,6 +14,7 @@ from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
+from tworulers.io.label_values import ValueMap
 from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
@@ -100,7 +101,7 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     people, told = describe_exams(given, judges, settings.attributes)
     notes = [*list_gaps(judges, given.incomplete), *told]
     refuse_gaps(notes)
-    notes += check_grids(judges)
+    notes += check_grids(judges, given.trust_grid)
     refuse_gaps(notes)
     if notes:
         say(format_faults(notes))
@@ -125,7 +126,7 @@ def score_by(
     judges: Mapping[str, Judge],
     judgements: Mapping[str, Judgement],
     structures: dict[str, int],
-    stands_for: Mapping[int, int],
+    stands_for: ValueMap,
     settings: Settings,
     place: Layout,
 ) -> Judgement:
@@ -187,7 +188,7 @@ def list_tasks(
     one: Judge,
     expert: Judge | None,
     structures: dict[str, int],
-    stands_for: Mapping[int, int],
+    stands_for: ValueMap,
     settings: Settings,
 ) -> list[ScoreTask]:
     """List the exams to score by one reference, each with the expert's label where there is one."""
@@ -208,6 +209,7 @@ def list_tasks(
                 structures=structures,
                 audit=settings.audit,
                 label_maps={**maps, **also},
+                trust_grid=settings.predictions.trust_grid,
             )
         )
     return tasks
@@ -228,6 +230,7 @@ def score_reference(
             structures=structures,
             audit=dice,
             label_maps={"prediction": one.stands_for, "reference": expert.stands_for},
+            trust_grid=settings.predictions.trust_grid,
         )
         for exam in one.exams
         if exam in set(expert.exams)

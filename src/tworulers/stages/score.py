@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tworulers.cohort.distortion import distort_label
 from tworulers.cohort.grouping import assign_groups
-from tworulers.ingest.labels import read_named_values
-from tworulers.ingest.predictions import read_pair, turn_to
+from tworulers.ingest.predictions import bring_together, read_pair
 from tworulers.io.console import say, show_table, track
-from tworulers.io.images import ImageError, LabelVolume, same_grid
+from tworulers.io.images import ImageError, LabelVolume, read_label
+from tworulers.io.label_values import ValueMap
 from tworulers.io.paths import Layout
 from tworulers.io.records import (
     folder_written_beside,
@@ -53,7 +53,9 @@ class ScoreTask:
     structures: dict[str, int]
     audit: Audit
     distortion: Distortion | None = None
-    label_maps: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    label_maps: Mapping[str, ValueMap] = field(default_factory=dict)
+    trust_grid: bool = False
+    """Whether voxels correspond by index whatever the headers say."""
 
 
 def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -249,10 +251,20 @@ def score_exams(tasks: list[ScoreTask], processes: int) -> Iterator[pd.DataFrame
 def score_exam(task: ScoreTask) -> pd.DataFrame:
     """Score one exam in its original geometry."""
     labels, maps = task.structures.values(), task.label_maps
+    expert: LabelVolume | None = None
     try:
         prediction, reference = read_pair(
-            task.prediction, task.reference, labels, maps.get("prediction"), maps.get("reference")
+            task.prediction,
+            task.reference,
+            labels,
+            maps.get("prediction"),
+            maps.get("reference"),
+            trust_grid=task.trust_grid,
         )
+        if task.expert is not None:
+            meaning = maps.get("expert", ValueMap.of_own(labels))
+            expert = read_label(task.expert, stands_for=meaning)
+            expert = bring_together(expert, reference, trust_grid=task.trust_grid)
     except ImageError as error:
         raise ImageError(f"exam {task.exam_id}: {error}", error.kind, error.found) from error
     drawn: NDArray[np.integer] = reference.array
@@ -271,11 +283,7 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
         min_component_mm3=task.audit.min_component_mm3,
         surface_tolerance_mm=task.audit.surface_tolerance_mm,
     )
-    if task.expert is not None:
-        own = {0: 0} | {label: label for label in labels}
-        expert = read_named_values(task.expert, maps.get("expert", own))
-        expert = expert if same_grid(expert, reference) else turn_to(expert, reference)
-        _require_same_grid(task.exam_id, expert, reference)
+    if expert is not None:
         shared = [
             (name, "shared_error", shared_error(prediction.array, drawn, expert.array, label))
             for name, label in task.structures.items()
@@ -319,14 +327,6 @@ def _distorted_exams(settings: Settings, cohort: pd.DataFrame) -> set[str]:
             f"ruler biased: group {wanted.group!r} is not one of {list(groups.cat.categories)}"
         )
     return set(groups.index[groups == wanted.group])
-
-
-def _require_same_grid(exam: str, first: LabelVolume, second: LabelVolume) -> None:
-    if not same_grid(first, second):
-        raise ImageError(
-            f"exam {exam}: {first.path} (shape {first.array.shape}, spacing {first.spacing}) and {second.path} (shape "
-            f"{second.array.shape}, spacing {second.spacing}) are not on one grid; bring both to the grid of the image"
-        )
 
 
 def write_scores(

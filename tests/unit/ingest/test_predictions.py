@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import nibabel as nib
 import numpy as np
 import pytest
-from tiny_sources import AFFINE, draw_label, save
+from tiny_sources import AFFINE, STRUCTURES, draw_label, make_nnunet, save
 
 from tworulers.ingest.predictions import check_pairs, find_identical, pair_predictions, read_pair
+from tworulers.ingest.read import ingest, write_mapped_labels
 from tworulers.io.images import ImageError
+from tworulers.io.label_values import ValueMap
+from tworulers.schema_sources import Dataset
 
 
 @pytest.fixture
@@ -71,10 +75,10 @@ def test_label_sets_of_other_tools_are_mapped(tmp_path: Path) -> None:
     foreign = np.array([0, 26, 50], np.uint8)[draw_label()]
     foreign[0, 0, 0] = 90
     prediction = save(tmp_path / "p.nii.gz", foreign)
-    judged, judge = read_pair(prediction, reference, [1, 2], {26: 1, 50: 2, 90: 0})
+    judged, judge = read_pair(prediction, reference, [1, 2], ValueMap({26: 1, 50: 2, 90: 0}))
     assert np.array_equal(judged.array, judge.array)
     with pytest.raises(ImageError, match=r"\{50: 32\}"):
-        read_pair(prediction, reference, [1, 2], {26: 1, 90: 0})
+        read_pair(prediction, reference, [1, 2], ValueMap({26: 1, 90: 0}))
 
 
 def test_a_reference_that_is_the_prediction_is_named(folders: tuple[Path, Path]) -> None:
@@ -91,3 +95,75 @@ def test_pairs_on_other_grids_are_listed_from_headers(folders: tuple[Path, Path]
     (predictions / "c.nii.gz").write_bytes(b"")
     faults = check_pairs(pair_predictions(predictions, references))
     assert [fault.exam for fault in faults] == ["b", "c"]
+
+
+def test_values_of_any_size_are_mapped_or_refused(tmp_path: Path) -> None:
+    reference = save(tmp_path / "r.nii.gz", draw_label())
+    foreign = np.array([2035, 17, 70_000], np.int32)[draw_label()]
+    foreign[0, 0, 0] = -4
+    prediction = save(tmp_path / "p.nii.gz", foreign)
+    named = {17: 1, 70_000: 2}
+    judged, judge = read_pair(prediction, reference, [1, 2], ValueMap(named, others=0))
+    assert np.array_equal(judged.array, judge.array)
+    with pytest.raises(ImageError, match=r"\{-4: 1, 2035: 375\}"):
+        read_pair(prediction, reference, [1, 2], ValueMap(named))
+    with pytest.raises(ValueError, match=r"from 1 to 255, found \[1035\]"):
+        ValueMap.of_own([1, 1035])
+
+
+def strip_position(path: Path) -> Path:
+    """Write a file again without sform and qform."""
+    image = nib.load(path)
+    bare = nib.Nifti1Image(np.asarray(image.dataobj), None)
+    bare.header.set_zooms(image.header.get_zooms())
+    nib.save(bare, path)
+    return path
+
+
+def test_files_without_a_position_are_compared_by_index_and_named(tmp_path: Path) -> None:
+    lps = AFFINE @ np.diag([-1.0, -1.0, 1.0, 1.0])
+    for place, bare in enumerate(("predictions", "references", "both")):
+        folder = tmp_path / str(place)
+        prediction = save(folder / "predictions" / "a.nii.gz", draw_label(), lps)
+        reference = save(folder / "references" / "a.nii.gz", draw_label())
+        for path in (prediction, reference):
+            if bare in (path.parent.name, "both"):
+                strip_position(path)
+        judged, judge = read_pair(prediction, reference, [1, 2])
+        assert np.array_equal(judged.array, judge.array)
+        pairing = pair_predictions(folder / "predictions", folder / "references")
+        (note,) = check_pairs(pairing)
+        assert note.note
+        assert "hold no position" in note.describe()
+        assert "a.nii.gz" in note.describe()
+
+
+def test_without_a_position_shape_and_spacing_have_to_agree(tmp_path: Path) -> None:
+    wide = AFFINE @ np.diag([2.0, 1.0, 1.0, 1.0])
+    prediction = strip_position(save(tmp_path / "p" / "a.nii.gz", draw_label(), wide))
+    reference = save(tmp_path / "r" / "a.nii.gz", draw_label())
+    with pytest.raises(ImageError, match=r"p/a.nii.gz holds no position .*trust_grid=true"):
+        read_pair(prediction, reference, [1, 2])
+    pairing = pair_predictions(tmp_path / "p", tmp_path / "r")
+    (fault,) = [fault for fault in check_pairs(pairing) if not fault.note]
+    assert "spacing 1 x 0.5 x 4 and 0.5 x 0.5 x 4 mm" in fault.describe()
+    assert "resample" not in fault.describe()
+    judged, judge = read_pair(prediction, reference, [1, 2], trust_grid=True)
+    assert np.array_equal(judged.array, judge.array)
+
+
+def test_a_label_without_a_position_is_written_anew_on_the_grid_of_its_image(
+    tmp_path: Path,
+) -> None:
+    root = make_nnunet(tmp_path / "data", ["a", "b"])
+    stored = strip_position(root / "labelsTr" / "a.nii.gz")
+    dataset = Dataset("d", source="nnunet", root=str(root), structures=STRUCTURES)
+    ingested = ingest(dataset, tmp_path, processes=1)
+    notes = "\n".join(fault.describe() for fault in ingested.faults if fault.exam == "a")
+    assert "taken to correspond by index" in notes
+    cohort = write_mapped_labels(ingested.cohort, dataset, tmp_path, tmp_path / "labels")
+    places = cohort.set_index("exam_id")["label"]
+    assert places["b"] == "data/labelsTr/b.nii.gz"
+    written = nib.load(tmp_path / places["a"])
+    assert np.array_equal(written.affine, AFFINE)
+    assert np.array_equal(written.get_fdata(), nib.load(stored).get_fdata())
