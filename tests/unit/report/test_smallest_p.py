@@ -34,13 +34,16 @@ def families(draw: st.DrawFn) -> pd.DataFrame:
     p = np.array(draw(st.lists(P, min_size=len(rows), max_size=len(rows))))
     adjusted = adjust_family(p).adjusted
     return pd.DataFrame(rows).assign(
-        p=p,
-        p_fdr=adjusted,
+        p=p[::-1],
+        p_verdict=p,
+        p_verdict_fdr=adjusted,
+        p_fdr=adjust_family(p[::-1]).adjusted,
         significant=adjusted < 0.05,
         family="main",
         best_group="a",
         worst_group="b",
-        undefined_because=np.where(np.isnan(p), "one group", None),
+        verdict_by="exam",
+        verdict_undefined_because=np.where(np.isnan(p), "one group", None),
     )
 
 
@@ -52,27 +55,27 @@ def test_the_smallest_p_is_the_smallest_and_the_score_named_has_it(tests: pd.Dat
     for grouping, part in tests.groupby("grouping"):
         said = describe_finding(part, METRICS)
         row = told.loc[grouping]
-        if part["p"].isna().all():
+        if part["p_verdict"].isna().all():
             assert said == "not tested: one group"
             assert pd.isna(row["smallest_p_fdr_metric"])
             continue
-        least = part[part["p"] == part["p"].min()]
+        least = part[part["p_verdict"] == part["p_verdict"].min()]
         shown, score = re.findall(r"smallest p (.+?), adjusted .+? \((\w+ \w+)\)", said)[0]
-        assert shown == write_p(part["p"].min())
+        assert shown == write_p(part["p_verdict"].min())
         titles = {"dice": "Dice", "hd95": "HD95", "ndsc": "nDSC"}
         assert score in {f"{one.structure} {titles[one.metric]}" for one in least.itertuples()}
         named = (row["smallest_p_fdr_metric"], row["smallest_p_fdr_structure"])
         assert named in set(zip(least["metric"], least["structure"], strict=True))
-        assert row["smallest_p"] == part["p"].min()
-        assert row["smallest_p_fdr"] == part["p_fdr"].min()
+        assert row["smallest_p"] == part["p_verdict"].min()
+        assert row["smallest_p_fdr"] == part["p_verdict_fdr"].min()
 
 
 def test_a_sentence_names_the_score_with_the_smallest_p(audits: dict[str, ShownAudit]) -> None:
     result = audits["silver"].result
     tests = result.tests.copy()
     here = tests.index[tests["grouping"] == "age_3bin"]
-    tests.loc[here, "p"] = [0.02, 0.004, 0.03]
-    tests.loc[here, ["p_fdr", "significant"]] = [0.03, True]
+    tests.loc[here, "p_verdict"] = [0.02, 0.004, 0.03]
+    tests.loc[here, ["p_verdict_fdr", "significant"]] = [0.03, True]
     groupings = result.groupings.assign(significant=3)
     changed = replace(result, tests=tests, groupings=groupings)
     said = verdict_sentences(changed, "silver", "silver").set_index("grouping")["sentence"]
