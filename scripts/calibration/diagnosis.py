@@ -48,6 +48,8 @@ MAKING = [
     Distorting("both", "gap + .8, noise x .5", 1, 0.8, 0.5, None),
     Distorting("neither", "same gap, same noise", 1, 0, 1, None),
     Distorting("neither", "gap x .5", 0.5, 0, 1, None),
+    Distorting("neither", "everything x .25", 0.25, 0, 0.25, None),
+    Distorting("neither", "everything x .5", 0.5, 0, 0.5, None),
 ]
 """Rulers whose flips make a difference significant."""
 
@@ -68,12 +70,12 @@ def calibrate_diagnosis(
     ----------
     studies : studies drawn in each cell of the grid.
     flips : at most so many of a cell's flips are judged.
-    draws : bootstrap draws of a diagnosis.
+    draws : bootstrap draws of a diagnosis, and exchanges of the rulers.
     sizes : exams of a study.
     rng : source of chance.
     """
     rows = []
-    settings = Audit(name="calibration", bootstrap_draws=draws, permutations=1)
+    settings = Audit(name="calibration", bootstrap_draws=draws, permutations=draws)
     for making, rulers, gaps in ((True, MAKING, (0.0, 0.4, 0.8)), (False, HIDING, (0.8, 1.2))):
         for ruler in rulers:
             for gap in gaps:

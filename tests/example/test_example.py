@@ -76,6 +76,43 @@ def test_every_test_of_the_family_has_its_p_and_every_json_is_strict() -> None:
         json.loads(path.read_text(), parse_constant=refuse)
 
 
+def found_by(ruler: str) -> set[str]:
+    """Return the groupings in which a ruler finds a difference."""
+    tests = pd.read_parquet(BASE / "audits" / "mix" / ruler / "tests.parquet")
+    return set(tests.loc[(tests["family"] == "main") & tests["significant"], "grouping"])
+
+
+def test_the_first_lines_tell_what_the_truth_shows_and_who_could_tell() -> None:
+    """What is expected follows from what was computed, whatever that is."""
+    summary = json.loads((BASE / "report" / "summary.json").read_text())
+    first, *rest = summary["answer"].split(". ")
+    said = ". ".join(rest)
+    gold, silver, truth = (found_by(ruler) for ruler in ("gold", "silver", "truth"))
+    shows = "shows a difference between the patients by" if truth else "shows no difference"
+    assert first.startswith(f"The noise-free truth (truth) {shows}")
+    cannot = "With 76 exams the labels of experts (gold) cannot tell it by"
+    assert (cannot in said) is bool(truth - gold)
+    known = "that it is right there is known from the truth alone"
+    assert (known in said) is bool(truth & silver)
+    assert ("that the truth does not show" in said) is bool((gold | silver) - truth)
+    page = (BASE / "report" / "index.html").read_text()
+    assert page.index("The noise-free truth (truth) shows") < page.index("<table")
+    assert "not the patients" not in page
+
+
+def test_no_mechanism_is_named_that_was_not_shown() -> None:
+    compared = BASE / "comparisons" / "rulers" / "mix" / "gold_silver"
+    verdicts = pd.read_parquet(compared / "verdicts.parquet")
+    flips = verdicts[verdicts["flip"].isin(["base_only", "other_only"])]
+    flips = flips[flips["verdict"] != "undefined"]
+    crosses = (flips["p_fdr_own_exchanged"] < 0.05) == flips["significant_other"]
+    shown = crosses & (flips["swap_p_fdr"] < 0.05)
+    assert ((flips["verdict"] == "not_shown") == ~shown).all()
+    for ruler in ("gold", "silver", "truth"):
+        tests = pd.read_parquet(BASE / "audits" / "mix" / ruler / "tests.parquet")
+        assert (tests["significant"] == (tests["p_verdict_fdr"] < 0.05)).all()
+
+
 def test_label_maps_lie_on_the_grid_of_their_images() -> None:
     exam = macro_dice("mix", "gold").index[0]
     image = nib.load(BASE / "source" / "images" / f"{exam}.nii.gz")

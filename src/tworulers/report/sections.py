@@ -390,6 +390,11 @@ def _everything(findings: Findings) -> Section:
     named = dict.fromkeys(one.name for one in findings.audits.values())
     named |= dict.fromkeys(name_ruler(u.ruler, u.title, u.provenance) for u in findings.unjudged)
     text = "Rulers: " + "; ".join(named) + "."
+    if any(one.result.by_patient for one in findings.audits.values()):
+        text += (
+            " Where patients have several exams, significance and the smallest p keep a patient's "
+            "exams together."
+        )
     if findings.withheld:
         least, gone = findings.suppress_below, "; ".join(findings.withheld)
         text += f" Not shown, since a group has fewer than {least} exams: {gone}."

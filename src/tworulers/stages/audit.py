@@ -140,7 +140,8 @@ def write_note(found: AuditResult, start: str, no_verdict: str) -> str:
     for family in list_rows(found.families):
         parts.append(
             f"**{family['significant']} of {family['size']} tests** of the family {family['family']} "
-            f"find a difference at {family['alpha']:g} after correction."
+            f"find a difference at {family['alpha']:g} after correction"
+            f"{', the exams of a patient kept together' * found.by_patient}."
         )
     rows = [
         f"| {row['title']} | {', '.join(unpack_names(row['groups']))} "
@@ -247,7 +248,7 @@ def show(found: AuditResult, said: pd.DataFrame, no_verdict: str) -> None:
         say(
             f"family {family['family']}: {family['size']} of {family['configured']} tests "
             f"computed, {family['significant']} significant at {family['alpha']:g} after "
-            f"correction{missing}"
+            f"correction{', patients kept together' * found.by_patient}{missing}"
         )
     if len(found.groupings):
         show_groupings(found)

@@ -41,8 +41,12 @@ def test_flips_of_one_mode_seldom_get_the_opposite_one() -> None:
     assert len(pure) > 250
     assert pure["opposite"].mean() < 0.05
     named = pure[pure["gap (SD)"] > 0].groupby("mode")["verdict"]
-    right = named.apply(lambda verdicts: (verdicts != "unattributed").mean())
+    silent = ["unattributed", "not_shown"]
+    right = named.apply(lambda verdicts: (~verdicts.isin(silent)).mean())
     assert (right > 0.4).all()
+    scaled = judged[judged["ruler"].str.startswith("everything")]
+    assert len(scaled) > 40
+    assert (~scaled["verdict"].isin(silent)).mean() < 0.15
 
 
 def test_codings_of_one_attribute_are_consistent_and_families_keep_their_level() -> None:

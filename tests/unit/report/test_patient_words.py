@@ -1,0 +1,94 @@
+"""What the page says of the patients before it says anything of a ruler."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from tworulers.report.gallery import ShownAudit
+from tworulers.report.headline import write_headline
+from tworulers.report.page import OWN_PREDICTIONS, Findings, Unjudged
+from tworulers.report.patient_words import tell_patients
+from tworulers.report.sections import write_report
+
+
+def call(one: ShownAudit, ruler: str, provenance: str) -> ShownAudit:
+    return replace(one, result=replace(one.result, ruler=ruler, provenance=provenance))
+
+
+def find(one: ShownAudit, groupings: list[str]) -> ShownAudit:
+    """Let an audit find a difference in some groupings and in no other."""
+    tests = one.result.tests
+    return replace(
+        one,
+        result=replace(
+            one.result, tests=tests.assign(significant=tests["grouping"].isin(groupings))
+        ),
+    )
+
+
+@pytest.fixture
+def gold(audits: dict[str, ShownAudit]) -> ShownAudit:
+    return find(audits["gold"], [])
+
+
+@pytest.fixture
+def silver(audits: dict[str, ShownAudit]) -> ShownAudit:
+    return find(audits["silver"], ["age_3bin"])
+
+
+@pytest.fixture
+def truth(audits: dict[str, ShownAudit]) -> ShownAudit:
+    return find(call(audits["silver"], "truth", "truth"), ["age_3bin"])
+
+
+def test_what_experts_labels_show_is_said_first(
+    findings: Findings, gold: ShownAudit, silver: ShownAudit
+) -> None:
+    found = find(gold, ["sex"])
+    audits = {("mix", "gold"): found, ("mix", "silver"): silver}
+    headline, _ = write_report(replace(findings, audits=audits))
+    assert headline.sentence.startswith(
+        "The labels of experts (gold) show a difference between the patients by Sex in 3 scores"
+    )
+    assert tell_patients([gold, silver]) == ""
+    assert tell_patients([silver, silver]) == ""
+
+
+def test_a_truth_at_hand_says_who_could_tell(
+    gold: ShownAudit, silver: ShownAudit, truth: ShownAudit
+) -> None:
+    said = tell_patients([gold, silver], [truth])
+    assert said.startswith(
+        "The noise-free truth (truth) shows a difference between the patients by"
+    )
+    assert "With 76 exams the labels of experts (gold) cannot tell it by Age" in said
+    assert (
+        "The silver ruler shows it by Age; that it is right there is known from the truth" in said
+    )
+    assert "cannot be known from its own labels" in said
+    both = tell_patients([find(gold, ["age_3bin"]), silver], [truth])
+    assert "The labels of experts (gold) show it by Age, too." in both
+    assert "cannot tell" not in both
+    none = tell_patients([gold, silver], [find(truth, [])])
+    assert "shows no difference between the patients, which is no proof of equality" in none
+    assert "The silver ruler shows a difference by Age that the truth does not show." in none
+
+
+def test_a_reference_that_is_the_predictions_is_named_where_it_leaves_one_ruler(
+    gold: ShownAudit,
+) -> None:
+    own = Unjudged("mix", "machine", "their labels", "silver", OWN_PREDICTIONS)
+    assert gold.result.regime == "mix"
+    said = write_headline([gold], None, "sex", (), [own]).sentence
+    assert "The reference machine: their labels (provenance silver) is scored by its own" in said
+    assert "no other ruler to compare with" in said
+    elsewhere = replace(own, regime="gold")
+    assert "machine" not in write_headline([gold], None, "sex", (), [elsewhere]).sentence
+
+
+def test_random_groups_and_further_scores_say_nothing_of_the_patients(gold: ShownAudit) -> None:
+    tests: pd.DataFrame = gold.result.tests
+    random = tests.assign(family="random", significant=True)
+    alone = replace(gold, result=replace(gold.result, tests=random))
+    assert tell_patients([alone]) == ""
