@@ -27,7 +27,6 @@ ATTEMPTS = {
 }
 
 NOT_YET_MENDED = {
-    "95-started-in-another-project",
     "96-project-folder-moved",
     "97-experiment-deleted",
     "104-home-sign-in-path",

@@ -1,14 +1,7 @@
 """Ids, names and paths that lead out of the project: each command stops with one message, and nothing is touched."""
 
-import importlib
 import os
 import pickle
-import runpy
-import shutil
-import sys
-import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,48 +10,10 @@ import numpy as np
 import pytest
 import yaml
 
+from command import Project
 from tworulers.file_names import escape_controls
 from tworulers.io.paths import Layout
 from tworulers.schema import Settings
-
-ROOT = Path(__file__).parents[2]
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended, and all that it said."""
-
-    status: int
-    said: str
-
-
-def run_command(project: Path, stage: str, *arguments: str) -> Done:
-    """Run a stage as `python -m` does, in a forked process, so that what is imported need not be again."""
-    said = project.parent / "said.txt"
-    importlib.import_module(f"tworulers.stages.{stage}")
-    child = os.fork()
-    if child == 0:
-        status = 70
-        try:
-            os.chdir(project)
-            place = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(place, 1)
-            os.dup2(place, 2)
-            sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-            del sys.modules[f"tworulers.stages.{stage}"]
-            sys.argv = [f"{stage}.py", *arguments]
-            try:
-                runpy.run_module(f"tworulers.stages.{stage}", run_name="__main__", alter_sys=True)
-                status = 0
-            except SystemExit as stop:
-                status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-            except BaseException:
-                traceback.print_exc()
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            os._exit(status)
-    return Done(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.read_text())
 
 
 def list_files(folder: Path) -> dict[str, bytes]:
@@ -74,17 +29,11 @@ def list_files(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A checkout of its own, with a folder beside it that has to survive."""
-    project = tmp_path / "project"
-    shutil.copytree(ROOT / "conf", project / "conf")
-    shutil.copy(ROOT / "dvc.yaml", project)
-    shutil.copy(ROOT / "pyproject.toml", project)
+    project = Project.at(tmp_path / "project").folder
     keep = tmp_path / "keep"
     keep.mkdir()
     (keep / "thesis.txt").write_text("years of work")
     return project
-
-
-Save = Callable[..., None]
 
 
 def save(path: Path, array: np.ndarray) -> None:
@@ -125,12 +74,12 @@ def manifest(project: Path, tmp_path: Path) -> Path:
 def stays_as_it_was(project: Path, stage: str, *arguments: str) -> str:
     """Run a command that has to stop with one message and change no file at all; return what it said."""
     before = list_files(project.parent)
-    done = run_command(project, stage, *arguments)
+    done = Project(project).run(stage, *arguments)
     assert done.status == 1, done.said
     assert done.said.count("error: ") == 1, done.said
     assert "Traceback" not in done.said
     assert "\x1b" not in done.said
-    assert {**list_files(project.parent), "said.txt": b""} == {**before, "said.txt": b""}
+    assert list_files(project.parent) == before
     return done.said
 
 
@@ -157,10 +106,10 @@ def test_results_are_replaced_and_may_go_where_the_command_line_says(
     project: Path, manifest: Path
 ) -> None:
     for _ in range(2):
-        done = run_command(project, "cohort", "experiment=theirs")
+        done = Project(project).run("cohort", "experiment=theirs")
         assert done.status == 0, done.said
     elsewhere = project.parent / "elsewhere"
-    done = run_command(project, "cohort", "experiment=theirs", f"paths.artifacts={elsewhere}")
+    done = Project(project).run("cohort", "experiment=theirs", f"paths.artifacts={elsewhere}")
     assert done.status == 0, done.said
     assert (elsewhere / "manifest" / "cohort" / "cohort.parquet").is_file()
 
@@ -300,3 +249,18 @@ def test_an_experiment_reads_no_secret(project: Path, monkeypatch: pytest.Monkey
     said = stays_as_it_was(project, "show", "experiment=theirs")
     assert "dataset.title asks for the environment variable SECRET_TOKEN" in said
     assert "s3cr3t" not in said
+
+
+@pytest.mark.parametrize(
+    "config", ["defaults:\n  - _self_\nmodel: resnet18\n", "- 1\n", "a: [\n", ""]
+)
+def test_another_project_is_not_taken_for_ours(project: Path, tmp_path: Path, config: str) -> None:
+    (tmp_path / "keep" / "conf").mkdir()
+    (tmp_path / "keep" / "conf" / "config.yaml").write_text(config)
+    (tmp_path / "keep" / "dvc.yaml").write_text("stages: {fit: {cmd: python fit.py}}\n")
+    (tmp_path / "keep" / "notebooks").mkdir()
+    said = stays_as_it_was(tmp_path / "keep" / "notebooks", "show")
+    assert (
+        f"{tmp_path}/keep has a conf/config.yaml and a dvc.yaml, but not those of tworulers" in said
+    )
+    assert "lack regime, ruler, schema" in said

@@ -3,18 +3,53 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from tworulers.file_names import check_name
 from tworulers.schema import Settings
 
+OURS = ("schema", "regime", "ruler")
+"""What the defaults of our `conf/config.yaml` name and those of no other project do."""
+
+
+class NoProjectError(FileNotFoundError):
+    """The working folder is in no project of ours."""
+
 
 def project_root() -> Path:
-    """Return the folder that holds `conf/` and `dvc.yaml`: the working folder, or the checkout this package is in."""
+    """Return the folder that holds `conf/` and `dvc.yaml`: the working folder, or the checkout this package is in.
+
+    Raises
+    ------
+    NoProjectError : there is none, or the first one above the working folder is another tool's.
+    """
     for candidate in (Path.cwd(), *Path.cwd().parents, *Path(__file__).parents):
-        if (candidate / "conf" / "config.yaml").is_file() and (candidate / "dvc.yaml").is_file():
+        config = candidate / "conf" / "config.yaml"
+        if config.is_file() and (candidate / "dvc.yaml").is_file():
+            missing = sorted(set(OURS) - _list_defaults(config))
+            if missing:
+                raise NoProjectError(
+                    f"{candidate} has a conf/config.yaml and a dvc.yaml, but not those of tworulers: the defaults "
+                    f"in conf/config.yaml lack {', '.join(missing)}. Nothing was written there; start the command "
+                    "in a checkout of tworulers"
+                )
             return candidate
-    raise FileNotFoundError(
+    raise NoProjectError(
         "no folder with conf/config.yaml and dvc.yaml above the working folder; run from a checkout"
     )
+
+
+def _list_defaults(config: Path) -> set[str]:
+    """List the files and groups that the defaults of a configuration name."""
+    try:
+        content = yaml.safe_load(config.read_text())
+    except (OSError, ValueError, yaml.YAMLError):
+        return set()
+    defaults = content.get("defaults") if isinstance(content, dict) else None
+    entries = defaults if isinstance(defaults, list) else []
+    return {
+        str(name) for entry in entries for name in (entry if isinstance(entry, dict) else [entry])
+    }
 
 
 class OutsideError(ValueError):

@@ -52,7 +52,11 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
     """
     ConfigStore.instance().store(name="schema", node=Settings)
     limit_environment()
-    root = project_root()
+    try:
+        root = project_root()
+    except OSError as error:
+        say_error(error)
+        sys.exit(1)
 
     def job(config: DictConfig) -> None:
         try:
