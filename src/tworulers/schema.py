@@ -275,7 +275,8 @@ class Audit:
 class Tracking:
     """Where results are shown: `local` (SQLite below `mlruns/`), `server`, or `off`.
 
-    Tables with a row a person stay on this machine unless `row_level` is true; scores by exam say nothing of people.
+    Tables with a row an exam or a person stay on this machine unless `row_level` is true. `folder` is the result that
+    `publish` copies, relative to the project root; without one it copies all of the dataset.
     """
 
     name: str = UNSET
@@ -283,6 +284,7 @@ class Tracking:
     uri: str | None = None
     experiment: str = UNSET
     row_level: bool = False
+    folder: str | None = None
 
 
 @dataclass

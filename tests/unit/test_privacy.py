@@ -1,14 +1,18 @@
 """What leaves this machine says nothing of single people, unless it is asked to."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tworulers.audit import AuditResult
 from tworulers.ingest.pseudonyms import hide_names, read_key, rename_person
+from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.tables import Scores
 from tworulers.tracking import RunRecord, list_results, list_shown, write_record
+from tworulers.tracking.shown import TABLES, hide_places
 
 
 def make_result(folder: Path) -> Path:
@@ -24,12 +28,52 @@ def make_result(folder: Path) -> Path:
     return folder
 
 
-def test_rows_of_people_stay_here_unless_asked_for(tmp_path: Path) -> None:
+def test_what_leaves_is_named_and_rows_of_people_are_asked_for(tmp_path: Path) -> None:
     folder = make_result(tmp_path)
+    for name in ("notes.json", "config.yaml", "faults.json", "splits_final_mix.json", "mine.csv"):
+        (folder / name).write_text("e1")
+    pd.DataFrame({"group": ["F"]}).to_parquet(folder / "brought_along.parquet")
     kept = {path.name for path in list_shown(folder)}
-    assert kept == {"scores.parquet", "groups.parquet"}
+    assert kept == {"groups.parquet"}
     asked = {path.name for path in list_shown(folder, row_level=True)}
-    assert asked - kept == {"cohort.parquet", "people.csv", "splits.parquet", "left_out.parquet"}
+    assert asked - kept == {
+        "cohort.parquet", "splits.parquet", "scores.parquet", "left_out.parquet"
+    }  # fmt: skip
+
+
+def test_every_table_of_groups_and_tests_is_named() -> None:
+    frames = {
+        field.name
+        for result in (AuditResult, Comparison, RegimeComparison)
+        for field in fields(result)
+        if field.type in (pd.DataFrame, "pd.DataFrame")
+    }
+    assert frames - {"scores"} <= TABLES
+
+
+def test_settings_that_leave_name_no_place_person_or_key() -> None:
+    told = hide_places(
+        {
+            "dataset.root": "/data/clinic/DOE",
+            "dataset.reading.pseudonym_key": "/home/me/key",
+            "dataset.reading.exclude": ["DOE_JANE"],
+            "predictions.references": {"expert": {"folder": "../x/expert", "provenance": "gold"}},
+            "predictions.cohort": "~/people.csv",
+            "predictions.cohort_columns": {"sex": "Geschlecht"},
+            "scores.file": "C:\\clinic\\scores.csv",
+            "scores.filters": {"name": ["DOE"]},
+            "tracking.uri": "https://me:s3cr3t@host",
+            "audit.alpha": 0.05,
+            "attributes.groupings.race.levels": {"Black / African American": ["B"]},
+        }
+    )
+    assert told == {
+        "dataset.root": "DOE",
+        "predictions.references": {"expert": {"folder": "expert", "provenance": "gold"}},
+        "scores.file": "scores.csv",
+        "audit.alpha": 0.05,
+        "attributes.groupings.race.levels": {"Black / African American": ["B"]},
+    }
 
 
 def test_a_result_in_a_result_is_a_run_of_its_own(tmp_path: Path) -> None:

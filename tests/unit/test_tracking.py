@@ -57,7 +57,7 @@ SETTINGS = Tracking(name="local", experiment="toy")
 def result(store: Path, ruler: str, made: RunRecord) -> Path:
     folder = store / "artifacts" / "toy" / "audits" / "mix" / ruler
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "note.md").write_text(ruler)
+    (folder / "risk.md").write_text(ruler)
     write_record(made, folder)
     return folder
 
@@ -73,10 +73,14 @@ def test_a_result_is_published_once_whole_and_linked_to_the_other_ruler(store: P
         "gold",
         record("gold", params={"alpha": 0.05}, metrics=metrics, series={"loss": [2.0, 1.0]}),
     )
-    silver = result(store, "silver", record("silver", metrics={"dice/macro/age_3bin/p": 0.003}))
+    silver = result(
+        store,
+        "silver",
+        record("silver", params={"alpha": 0.05}, metrics={"dice/macro/age_3bin/p": 0.003}),
+    )
     ids = [publish(folder, store, SETTINGS) for folder in (gold, silver)]
     assert publish(gold, store, SETTINGS) == ids[0]
-    client = connect(store, SETTINGS).MlflowClient()
+    client, _ = connect(store, SETTINGS)
     first, second = (client.get_run(run) for run in ids)
     assert first.data.metrics["dice/macro/age_3bin/p"] == 0.03
     assert len(first.data.metrics) == 22
@@ -85,13 +89,13 @@ def test_a_result_is_published_once_whole_and_linked_to_the_other_ruler(store: P
     assert first.data.tags["ruler_silver"] == ids[1]
     assert f"/runs/{ids[0]}" in second.data.tags["mlflow.note.content"]
     assert [point.value for point in client.get_metric_history(ids[0], "loss")] == [2.0, 1.0]
-    assert "note.md" in {artifact.path for artifact in client.list_artifacts(ids[0])}
+    assert "risk.md" in {artifact.path for artifact in client.list_artifacts(ids[0])}
 
 
 def test_a_new_result_of_the_same_folder_supersedes_the_old_run(store: Path) -> None:
     old = publish(result(store, "truth", record("truth", metrics={"n": 1.0})), store, SETTINGS)
     new = publish(result(store, "truth", record("truth", metrics={"n": 2.0})), store, SETTINGS)
-    client = connect(store, SETTINGS).MlflowClient()
+    client, _ = connect(store, SETTINGS)
     assert old != new
     assert client.get_run(old).data.tags["superseded"] == "yes"
     assert client.get_run(new).data.tags["superseded"] == "no"
@@ -110,7 +114,7 @@ def test_a_description_links_each_sibling_once_and_before_it_gets_long(store: Pa
         folder.mkdir(parents=True)
         write_record(RunRecord(**{**vars(long), "name": ruler, "tags": tags}), folder)
         runs[ruler] = publish(folder, store, SETTINGS)
-    client = connect(store, SETTINGS).MlflowClient()
+    client, _ = connect(store, SETTINGS)
     note = client.get_run(runs["one"]).data.tags["mlflow.note.content"].split("\n\n")
     assert [part.split()[0] for part in note] == ["Who", "Beside", "|"]
     assert note[1].startswith("Beside it, with another ruler: [three](")
@@ -119,13 +123,45 @@ def test_a_description_links_each_sibling_once_and_before_it_gets_long(store: Pa
         assert f"compare-runs?runs=%5B%22{runs['one']}%22%2C+%22{runs[ruler]}%22%5D" in note[1]
 
 
+def test_only_runs_that_differ_in_one_choice_are_linked(store: Path) -> None:
+    """Another threshold, another configuration or another sweep makes no sibling."""
+    runs = {}
+    for name, ruler, alpha, more in (
+        ("plain gold", "gold", 0.05, {}),
+        ("plain silver", "silver", 0.05, {}),
+        ("strict gold", "gold", 0.01, {}),
+        ("flat gold", "gold", 0.05, {"configuration": "2d"}),
+        ("swept gold", "gold", 0.05, {"sweep": "sweeps/audit/a/0"}),
+        ("swept silver", "silver", 0.05, {"sweep": "sweeps/audit/a/1"}),
+    ):
+        tags = {"dataset": "toy", "regime": "apart", "ruler": ruler, **more}
+        params = {"ruler.name": ruler, "audit.alpha": alpha}
+        folder = store / "artifacts" / "toy" / name.replace(" ", "_")
+        folder.mkdir(parents=True)
+        write_record(RunRecord("audit", name, "What.", tags, params, sibling_tag="ruler"), folder)
+        runs[name] = publish(folder, store, SETTINGS)
+    client, _ = connect(store, SETTINGS)
+    linked = {}
+    for name, run in runs.items():
+        tags = client.get_run(run).data.tags
+        linked[name] = {tags[tag] for tag in ("ruler_gold", "ruler_silver") if tag in tags}
+    assert linked == {
+        "plain gold": {runs["plain silver"]},
+        "plain silver": {runs["plain gold"]},
+        "strict gold": set(),
+        "flat gold": set(),
+        "swept gold": {runs["swept silver"]},
+        "swept silver": {runs["swept gold"]},
+    }
+
+
 def test_the_experiment_says_how_to_read_it_and_keeps_what_a_person_wrote(store: Path) -> None:
-    mlflow = connect(store, SETTINGS)
-    found = mlflow.get_experiment_by_name("toy")
+    client, experiment = connect(store, SETTINGS)
+    found = client.get_experiment(experiment)
     assert "two rulers side by side" in found.tags["mlflow.note.content"]
-    mlflow.MlflowClient().set_experiment_tag(found.experiment_id, "mlflow.note.content", "Mine.")
+    client.set_experiment_tag(experiment, "mlflow.note.content", "Mine.")
     connect(store, SETTINGS)
-    assert mlflow.get_experiment_by_name("toy").tags["mlflow.note.content"] == "Mine."
+    assert client.get_experiment(experiment).tags["mlflow.note.content"] == "Mine."
 
 
 def test_the_answer_is_published_last_and_so_stands_on_top(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from tworulers.stages._boundaries import check_homes, check_names
 from tworulers.stages._composed import check_composed
 from tworulers.stages._environment import limit_environment
 from tworulers.stages._overrides import check_overrides, check_sweep, check_texts
-from tworulers.tracking import RunRecord, list_results, publish, write_record
+from tworulers.stages._showing import show_result
+from tworulers.tracking import RunRecord, require_address, write_record
 
 Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
 """A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
@@ -122,6 +123,8 @@ def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Pat
     check_texts(overrides, config)
     check_names(settings)
     check_homes(settings.paths, overrides, root)
+    if settings.tracking.enabled:
+        require_address(settings.tracking)
     layout = Layout.of(settings, root)
     outcome = stage(settings, layout)
     if outcome is None:
@@ -137,8 +140,7 @@ def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Pat
         OmegaConf.save(OmegaConf.create(read), temporary)
     write_record(record, folder)
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
-        for place in list_results(folder):
-            publish(place, root, settings.tracking)
+        show_result(folder, layout, settings.tracking)
 
 
 def pick_settings(config: DictConfig, names: tuple[str, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from tworulers.io.console import say, track
 from tworulers.io.paths import Layout
 from tworulers.schema import Settings
 from tworulers.stages._run import run_stage
-from tworulers.tracking import list_results, publish, read_record
+from tworulers.tracking import TrackingError, list_results, publish, read_record, wait_longer
 
 ORDER = ("cohort", "split", "plan", "preprocess", "train", "select", "predict", "annotate", "score")
 """The first stages; results of later ones are asked for more often and are published last."""
@@ -17,27 +17,61 @@ LAST = ("audit", "compare", "report")
 
 
 def publish_results(settings: Settings, layout: Layout) -> None:
-    """Publish all result folders of the dataset, its sweeps and the named predictions, each linked to its siblings."""
-    roots = [layout.inputs, *sorted((layout.root / "sweeps").glob(f"*/*/{settings.dataset.name}"))]
-    if settings.predictions.name:
-        roots.append(Layout.of_predictions(settings, layout.root).outputs)
-    folders = sort_results({folder for root in roots for folder in list_results(root)})
-    if not folders:
-        raise ValueError(
-            f"no results below {layout.relative(layout.inputs)}; run `dvc repro` or a stage first"
-        )
+    """Publish all result folders of the dataset, its sweeps and the named predictions, each linked to its siblings.
+
+    `tracking.folder` asks for one folder's results alone.
+
+    Raises
+    ------
+    ValueError : there is no result, a record is damaged (the others are published), or MLflow cannot show them.
+    """
+    folders = find_results(settings, layout)
+    wait_longer()
+    damaged = []
     for folder in track(folders, len(folders), "publishing"):
-        publish(folder, layout.root, settings.tracking)
+        try:
+            publish(folder, layout.root, settings.tracking)
+        except ValueError as error:
+            damaged.append(str(error))
+        except TrackingError as error:
+            raise ValueError(f"MLflow cannot show {layout.relative(folder)}: {error}") from error
+    if damaged:
+        raise ValueError("\n  ".join([f"{len(damaged)} results are not published:", *damaged]))
     say(
         f"{len(folders)} results of {settings.dataset.name} are in MLflow; open them with ./scripts/ui"
     )
+
+
+def find_results(settings: Settings, layout: Layout) -> list[Path]:
+    """Find the result folders that are asked for, in the order to publish them.
+
+    Raises
+    ------
+    ValueError : there is none.
+    """
+    if settings.tracking.folder:
+        roots = [layout.root / settings.tracking.folder]
+    else:
+        sweeps = sorted((layout.root / "sweeps").glob(f"*/*/{settings.dataset.name}"))
+        roots = [layout.inputs, *sweeps]
+        if settings.predictions.name:
+            roots.append(Layout.of_predictions(settings, layout.root).outputs)
+    folders = sort_results({folder for root in roots for folder in list_results(root)})
+    if not folders:
+        raise ValueError(
+            f"no results below {layout.relative(roots[0])}; run `dvc repro` or a stage first"
+        )
+    return folders
 
 
 def sort_results(folders: Iterable[Path]) -> list[Path]:
     """Sort result folders by stage, in the order of the pipeline, and by path within it."""
 
     def rank(folder: Path) -> tuple[int, Path]:
-        stage = read_record(folder).stage
+        try:
+            stage = read_record(folder).stage
+        except ValueError:
+            return -1, folder
         if stage in LAST:
             return len(ORDER) + 1 + LAST.index(stage), folder
         return ORDER.index(stage) if stage in ORDER else len(ORDER), folder

@@ -1,0 +1,122 @@
+"""What of a result may leave this machine: files, tables and settings that are named here, and no others."""
+
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from tworulers.tracking.record import RECORD, list_results
+
+LARGEST_ARTIFACT = 20 * 1024 * 1024
+
+TABLES = frozenset(
+    {
+        # cohort and split
+        "table1", "ages", "confounders", "counts", "left_out",
+        # training
+        "curve",
+        # one ruler
+        "overall", "groups", "rates", "tests", "disparities", "differences", "posthoc", "linear", "power",
+        "groupings", "families", "sentences",
+        "anchored_means", "anchored_gaps", "exchangeability",
+        "warning_cells", "warning_metrics", "warning_tests", "warning_concordance",
+        # two rulers or regimes
+        "inflation", "closeness", "spread", "decomposition", "verdicts", "flips", "four_fifths", "gaps",
+        # risk scores
+        "cells", "metrics", "mean_scores", "calibration", "scenarios", "sampling", "simulated_cells",
+    }
+)  # fmt: skip
+"""Tables of groups, tests and epochs, by name; none has a row an exam or a person."""
+
+ROW_LEVEL = frozenset({"cohort", "splits", "scores", "beyond", "confidence", "annotations"})
+"""Tables with a row an exam, which leave with `tracking.row_level=true` only."""
+
+DOCUMENTS = frozenset(
+    {"index.html", "risk.md", "summary.json", "audit.json", "plans.json", "recipe.json", "captions.txt", "about.json"}
+)  # fmt: skip
+FIGURES = frozenset({".svg", ".png"})
+FIGURES_FOLDER = "figures"
+
+PEOPLE = frozenset({"exam_id", "patient_id", "exam_ids", "unit_id", "cluster_id"})
+"""Columns that say that a table's rows are exams or people: a table with one of them is of people whatever its name."""
+
+SETTINGS = frozenset(
+    {"seed", "processes", "split", "regime", "ruler", "configuration", "attributes", "recipe", "trainer", "audit",
+     "report", "use", "check"}
+)  # fmt: skip
+SETTINGS_OF_SOURCES = {
+    "dataset": {"name", "title", "source", "structures", "channels", "gold_share", "phantom", "root"},
+    "predictions": {"name", "title", "folder", "structures", "label_map", "incomplete", "references"},
+    "scores": {"file", "layout", "measures", "provenance"},
+    "against": {"file", "layout", "measures", "provenance"},
+    "risk": {"name", "title", "file", "score", "outcome", "event", "non_event", "groups", "groupings", "low",
+             "high", "probability", "simulate_patients", "linear", "linear_terms", "seed"},
+}  # fmt: skip
+"""Of where data come from: names and codes, no columns of people, exam ids, lists of experts or keys of pseudonyms."""
+
+
+def list_shown(folder: Path, row_level: bool = False) -> list[Path]:
+    """List the files of a result that MLflow gets: those named here, small, and no other result's.
+
+    Parameters
+    ----------
+    folder : the result.
+    row_level : with the tables that have a row an exam.
+    """
+    others = [place for place in list_results(folder) if place != folder]
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.name != RECORD
+        and not any(path.is_relative_to(other) for other in others)
+        and path.stat().st_size <= LARGEST_ARTIFACT
+        and _may_leave(path, path.relative_to(folder), row_level)
+    )
+
+
+def hide_places(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the settings that may be shown; of a path, keep its last part.
+
+    Parameters
+    ----------
+    params : settings by their dotted keys. Keys of no group named here are a result's own figures and stay.
+    """
+    return {name: _shorten(value) for name, value in params.items() if _may_be_told(name)}
+
+
+def _may_leave(path: Path, relative: PurePath, row_level: bool) -> bool:
+    if any(part.startswith(".") for part in relative.parts):
+        return False
+    if path.suffix in FIGURES:
+        return relative.parts[0] == FIGURES_FOLDER
+    if path.name in DOCUMENTS:
+        return True
+    if path.suffix != ".parquet":
+        return False
+    if path.stem in ROW_LEVEL:
+        return row_level
+    return path.stem in TABLES and (row_level or not _columns(path) & PEOPLE)
+
+
+def _columns(path: Path) -> set[str]:
+    import pyarrow.parquet
+
+    return set(pyarrow.parquet.read_schema(path).names)
+
+
+def _may_be_told(name: str) -> bool:
+    group, _, rest = name.partition(".")
+    if group in SETTINGS_OF_SOURCES:
+        return rest.partition(".")[0] in SETTINGS_OF_SOURCES[group]
+    return group in SETTINGS or "." not in name
+
+
+def _shorten(value: Any) -> Any:
+    if isinstance(value, str) and ("/" in value or "\\" in value) and "\n" not in value:
+        last = PurePath(value.replace("\\", "/")).name
+        return last if value.startswith(("/", "~", ".", "\\")) or value[1:2] == ":" else value
+    if isinstance(value, Mapping):
+        return {key: _shorten(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shorten(part) for part in value]
+    return value
