@@ -80,6 +80,7 @@ def runs_of(project: Path, experiment: str = "tworulers-phantom") -> list[tuple[
         ).fetchall()
 
 
+@pytest.mark.slow
 def test_a_server_away_a_move_and_a_deleted_experiment_lose_nothing(project: Path) -> None:
     away = audit(
         project, "first.csv", MLFLOW_TRACKING_URI="http://me:s3cr3t@127.0.0.1:9/?key=s3cr3t"
