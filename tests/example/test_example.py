@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import nibabel as nib
 import numpy as np
@@ -123,9 +122,7 @@ def test_label_maps_lie_on_the_grid_of_their_images() -> None:
 
 
 def test_mlflow_shows_every_result_once_with_the_other_ruler_linked() -> None:
-    mlflow: Any = connect(ROOT, Tracking(name="local", experiment="tworulers-phantom"))
-    client = mlflow.MlflowClient()
-    experiment = client.get_experiment_by_name("tworulers-phantom").experiment_id
+    client, experiment = connect(ROOT, Tracking(name="local", experiment="tworulers-phantom"))
     runs = client.search_runs([experiment], "tags.superseded = 'no'", max_results=500)
     names = [run.info.run_name for run in runs]
     assert len(names) == len(set(names))

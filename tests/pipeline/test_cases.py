@@ -296,7 +296,7 @@ def names_for_mlflow(folder: Path, case: Values, project: Path) -> None:
     write_record(RunRecord("audit", "audit", "Names.", metrics=metrics), result)
     settings = Tracking("local", experiment="names")
     run = publish(result, project, settings)
-    found = connect(project, settings).MlflowClient().get_run(run)
+    found = connect(project, settings)[0].get_run(run)
     assert found.info.status == "FINISHED"
     assert sorted(found.data.metrics.values()) == sorted(metrics.values())
     assert len(found.data.metrics) == case["expected_values"]["n_metrics"]

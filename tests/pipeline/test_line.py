@@ -143,9 +143,8 @@ def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
     listing = (
         "from pathlib import Path; import json; from tworulers.tracking import connect;"
         "from tworulers.schema import Tracking;"
-        "m = connect(Path('.').resolve(), Tracking('local', experiment='tworulers-phantom'));"
-        "r = m.MlflowClient().search_runs([m.get_experiment_by_name('tworulers-phantom').experiment_id],"
-        " \"tags.stage = 'audit' and tags.superseded = 'no'\");"
+        "m, e = connect(Path('.').resolve(), Tracking('local', experiment='tworulers-phantom'));"
+        "r = m.search_runs([e], \"tags.stage = 'audit' and tags.superseded = 'no'\");"
         "print(json.dumps([[x.data.tags, x.data.params, x.data.metrics] for x in r]))"
     )
     runs = json.loads(run(project, sys.executable, "-c", listing).stdout.splitlines()[-1])

@@ -7,9 +7,6 @@ from omegaconf import Node, OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
 PREFIX = "TWORULERS_"
-SERVER = ("tracking.uri", "MLFLOW_TRACKING_URI")
-"""The one key that may read a variable of another name."""
-
 _NO_DEFAULT = object()
 
 
@@ -26,7 +23,7 @@ def _read_variable(name: str, default: Any = _NO_DEFAULT, *, _node_: Node) -> An
     InterpolationResolutionError : it is not one of ours, or it is not set and has no default.
     """
     key = _node_._get_full_key(None)
-    if not name.startswith(PREFIX) and (key, name) != SERVER:
+    if not name.startswith(PREFIX):
         raise InterpolationResolutionError(
             f"{key} asks for the environment variable {name}; a configuration reads none but {PREFIX}..., since "
             "what it says is kept with the results. Give the value itself, or take it out"

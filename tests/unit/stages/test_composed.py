@@ -131,8 +131,6 @@ def test_variables_of_ours_alone_are_read(monkeypatch: pytest.MonkeyPatch) -> No
         "b": None,
         "c": "7",
     }
-    config = OmegaConf.create({"tracking": {"uri": "${oc.env:MLFLOW_TRACKING_URI,x}"}})
-    assert config.tracking.uri == "https://user:password@host"
     for text in (
         "${oc.env:MLFLOW_TRACKING_URI}",
         "${ oc.env : HOME }",
