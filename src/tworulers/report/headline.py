@@ -1,6 +1,7 @@
 """The answer of the report in a few sentences, each only as strong as what was found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -98,6 +99,16 @@ def keep_stated(table: pd.DataFrame) -> pd.DataFrame:
     return meant if len(meant) else table[table["family"] != EXTRA]
 
 
+def tell_exams(summary: Mapping[str, Any]) -> str:
+    """Say over how many exams two rulers were compared, where one of them judged more."""
+    sides = ("base", "other")
+    left_out = [(summary.get(f"left_out_{side}", 0), summary[f"{side}_ruler"]) for side in sides]
+    beyond = " and ".join(f"{n} more of {ruler}" for n, ruler in left_out if n)
+    if not beyond:
+        return ""
+    return f"Compared over the {summary['n_exams']} exams that both judged; {beyond} left out."
+
+
 def tell_mechanism(second: ShownAudit, change: RulerChange) -> str:
     """Say how many conclusions changed with the ruler, and what made them change."""
     verdicts = keep_stated(change.comparison.verdicts)
@@ -159,7 +170,7 @@ def _remark(first: ShownAudit, second: ShownAudit, change: RulerChange, grouping
     """Say what has to be known beside the answer: clearest flip, inflation, closeness, power."""
     comparison = change.comparison
     titles = name_titles(first.result)
-    remarks = []
+    remarks = [text] if (text := tell_exams(comparison.summary)) else []
     mine = comparison.verdicts[comparison.verdicts["grouping"] == grouping]
     flip = pick_flip(mine, pick_score(first.result))
     if flip is not None and flip["sentence"]:

@@ -8,6 +8,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from tworulers.audit import AuditResult
 from tworulers.report.gallery import ShownAudit
 from tworulers.report.render import Picture
 from tworulers.report.tables import Table
@@ -54,7 +55,8 @@ class RulerChange:
     """Two audits of one regime and what lies between them; names point into `Findings.audits`.
 
     `probability` is how often each test is significant by number of exams, where that was traced;
-    `anchored` is there where the second ruler scored exams without an expert label as well.
+    `anchored` is there where the second ruler scored exams without an expert label as well;
+    `audits` holds both audits over the exams that both rulers judged, by ruler, where either judged more.
     """
 
     regime: str
@@ -63,6 +65,7 @@ class RulerChange:
     comparison: Comparison
     probability: pd.DataFrame | None = None
     anchored: Anchored | None = None
+    audits: Mapping[str, AuditResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """What the report says, section by section, from audits and comparisons."""
 
+from dataclasses import replace
+
 from tworulers.report.anchored_section import tell_of_anchoring
 from tworulers.report.audit_tables import (
     name_titles,
@@ -71,6 +73,28 @@ def pick_change(findings: Findings) -> RulerChange | None:
     return min(usable, key=rank) if usable else None
 
 
+def pick_judged(findings: Findings, change: RulerChange) -> list[ShownAudit]:
+    """Return both audits of a comparison, over the exams that both rulers judged."""
+    judged = [findings.audits[change.regime, name] for name in (change.base, change.other)]
+    if not change.audits:
+        return judged
+    scores = [one.scores for one in judged]
+    if scores[0] is not None and scores[1] is not None:
+        common = set(scores[0]["exam_id"]) & set(scores[1]["exam_id"])
+        scores = [one[one["exam_id"].isin(common)] for one in scores if one is not None]
+    return [
+        replace(one, result=change.audits[one.ruler], scores=part)
+        for one, part in zip(judged, scores, strict=True)
+    ]
+
+
+def _name_other_exams(one: ShownAudit, judged: ShownAudit) -> ShownAudit:
+    """Say of an audit over other exams than the page's how many it has."""
+    if one.result.n_exams == judged.result.n_exams:
+        return one
+    return replace(one, title=f"{one.title or one.ruler}, over other exams ({one.result.n_exams})")
+
+
 def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
     """Write the headline and the sections, leaving out what there is nothing to say of.
 
@@ -82,7 +106,7 @@ def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
         raise ValueError("there is no audit to report; run the audit stage first")
     change = pick_change(findings)
     if change is not None:
-        judged = [findings.audits[change.regime, name] for name in (change.base, change.other)]
+        judged = pick_judged(findings, change)
     else:
         first = next(
             (one for one in findings.audits.values() if one.result.provenance == "gold"),
@@ -91,7 +115,7 @@ def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
         judged = [first]
     regime = judged[0].result.regime
     others = [
-        one
+        _name_other_exams(one, judged[0])
         for (name, ruler), one in findings.audits.items()
         if name == regime and ruler not in {j.ruler for j in judged}
     ]

@@ -52,7 +52,10 @@ def withhold_small_groups(findings: Findings) -> Findings:
         kept = None if traced is None else traced[~traced["grouping"].isin(small)]
         without = _without(change.comparison, small)
         anchored = hide_anchored(change.anchored, small, findings.suppress_below)
-        changes.append(replace(change, comparison=without, probability=kept, anchored=anchored))
+        common = {name: _without(one, small) for name, one in change.audits.items()}
+        changes.append(
+            replace(change, comparison=without, probability=kept, anchored=anchored, audits=common)
+        )
     return replace(
         findings,
         audits=audits,
@@ -68,8 +71,10 @@ def withhold_small_groups(findings: Findings) -> Findings:
 def find_small(findings: Findings) -> set[str]:
     """Name the groupings with a group of at least one exam and fewer than may be described."""
     small: set[str] = set()
-    for one in findings.audits.values():
-        groups = one.result.groups[one.result.groups["status"] != "left out"]
+    results = [one.result for one in findings.audits.values()]
+    results += [audit for change in findings.changes for audit in change.audits.values()]
+    for result in results:
+        groups = result.groups[result.groups["status"] != "left out"]
         size = groups["n"] + groups["n_undefined"]
         small |= set(groups.loc[(size > 0) & (size < findings.suppress_below), "grouping"])
     return small

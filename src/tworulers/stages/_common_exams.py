@@ -1,13 +1,20 @@
 """Which exams, scores and people two rulers have in common, and what either has beyond them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
+from tworulers.audit import AuditResult
 from tworulers.cohort.spelling import fold_spelling, is_blank
+from tworulers.io.audits import read_audit, write_audit
 from tworulers.schema import MACRO
 from tworulers.schema_sources import Attributes
 from tworulers.stats.pairs import SCORE
+
+OF_COMMON = "common"
+"""The folder of a comparison that holds both audits over the common exams, where either judged more."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,19 @@ class CommonExams:
     def keep(self, table: pd.DataFrame) -> pd.DataFrame:
         """Keep the rows of the common exams."""
         return table[table["exam_id"].isin(self.exams)].reset_index(drop=True)
+
+    def require_all(self) -> None:
+        """Refuse two rulers that judged different exams.
+
+        Raises
+        ------
+        ValueError : naming both, with their numbers of exams.
+        """
+        if any(self.left_out):
+            raise ValueError(
+                f"{self.names[0]} judged {self.judged[0]} exams and {self.names[1]} {self.judged[1]}, of which "
+                f"{len(self.exams)} are common; score and audit both again over the same exams"
+            )
 
     def tell(self) -> list[str]:
         """Say over how many exams the rulers are compared, where one of them judged more."""
@@ -139,3 +159,19 @@ def require_same_people(
             "the two tables describe the same exams differently; correct one, or give both the same table of exams "
             "(scores.cohort, against.cohort):\n  " + "\n  ".join(faults)
         )
+
+
+def write_common_audits(audits: Iterable[AuditResult], folder: Path) -> None:
+    """Write the audits over the common exams beside their comparison."""
+    for audit in audits:
+        place = folder / OF_COMMON / audit.ruler
+        place.mkdir(parents=True, exist_ok=True)
+        write_audit(audit, place)
+
+
+def read_common_audits(folder: Path) -> dict[str, AuditResult]:
+    """Read the audits over the common exams of a comparison, by ruler; none where the exams were the same."""
+    return {
+        path.parent.name: read_audit(path.parent)
+        for path in sorted((folder / OF_COMMON).glob("*/audit.json"))
+    }

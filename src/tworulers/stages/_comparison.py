@@ -10,6 +10,7 @@ import pandas as pd
 
 from tworulers.io.console import say, show_table
 from tworulers.io.records import write_json, write_table
+from tworulers.report.headline import tell_exams
 from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.schema import MACRO, Audit
 from tworulers.tracking import RunRecord, write_record
@@ -144,18 +145,8 @@ def describe(summary: Mapping[str, Any]) -> str:
         f"Predictions of {summary['regime']} under the {summary['base_ruler']} ruler (provenance: "
         f"{summary['base_provenance']}) and the {summary['other_ruler']} ruler (provenance: "
         f"{summary['other_provenance']}), which is {summary['status'].replace('_', ' ')}"
-        f"{' to the model' if summary['status'] == 'too_close' else ''}.{_tell_exams(summary)}"
-    )
-
-
-def _tell_exams(summary: Mapping[str, Any]) -> str:
-    """Say over how many exams two rulers were compared, where one of them judged more."""
-    sides = ("base", "other")
-    left_out = [(summary.get(f"left_out_{side}", 0), summary[f"{side}_ruler"]) for side in sides]
-    beyond = " and ".join(f"{n} more of {ruler}" for n, ruler in left_out if n)
-    if not beyond:
-        return ""
-    return f" Compared over the {summary['n_exams']} exams that both judged; {beyond} left out."
+        f"{' to the model' if summary['status'] == 'too_close' else ''}. {tell_exams(summary)}"
+    ).rstrip()
 
 
 def show_rulers(found: Comparison) -> None:

@@ -86,7 +86,9 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             target = folder / "regimes" / ruler / f"{first}_{second}"
             metrics |= write_comparison(changed, target, f"{ruler}/{first}_{second}")
             show_regimes(changed)
-        write_json({"comparisons": len(list(folder.rglob("summary.json")))}, folder / "about.json")
+        write_json(
+            {"comparisons": len(list(folder.glob("*/*/*/summary.json")))}, folder / "about.json"
+        )
     say(f"written to {layout.relative(root)}")
     description = "Audits compared: rulers over one regime's predictions, regimes under one ruler."
     tags = {"attributes": settings.attributes.name}
@@ -152,12 +154,14 @@ def compare_two_rulers(
     layout: Layout,
 ) -> Comparison:
     """Compare two audits of a regime, with what is known of the other ruler's own errors."""
-    judged = read_side(regime, base, audits, layout)
+    judged, again = (read_side(regime, ruler, audits, layout) for ruler in (base, other))
+    names = f"ruler {base} of regime {regime}", f"ruler {other}"
+    find_common(judged.scores, again.scores, names).require_all()
     made = find_ruler(other, settings, layout)
-    everything = read_scores(regime, other, layout)
+    everything = again.scores
     return compare_rulers(
         judged,
-        read_side(regime, other, audits, layout),
+        again,
         group_exams(judged.scores, settings, layout),
         settings.audit,
         patients=pick_patients(judged.scores, layout),

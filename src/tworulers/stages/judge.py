@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tworulers.audit import audit_scores
+from tworulers.audit import AuditResult, audit_scores
 from tworulers.ingest.faults import Fault, format_faults
 from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing
@@ -19,6 +19,7 @@ from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.metrics.asked import require_metrics
+from tworulers.report.sections import pick_change, pick_judged
 from tworulers.rulers import (
     Audited,
     compare_rulers,
@@ -28,7 +29,8 @@ from tworulers.rulers import (
 )
 from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
-from tworulers.stages._comparison import keep_to_tests, show_rulers, write_comparison
+from tworulers.stages._common_exams import CommonExams, find_common, write_common_audits
+from tworulers.stages._comparison import show_rulers, write_comparison
 from tworulers.stages._references import (
     Judge,
     check_grids,
@@ -273,33 +275,35 @@ def compare_judges(
     regime, (base, *others) = settings.predictions.name, judgements
     with folder_written_beside(place.outputs / "comparisons") as folder:
         for other in others:
-            common = judgements[base].exams & judgements[other].exams
-            if len(common) < 2:
-                say(f"{base} and {other} judged {len(common)} exams in common: not compared")
+            sides = judgements[base].scores, judgements[other].scores
+            try:
+                common = find_common(*sides, (base, other))
+            except ValueError as error:
+                say(f"not compared: {error}")
                 continue
-            for name in (base, other):
-                judged = len(judgements[name].exams)
-                if judged > len(common):
-                    say(f"{base} and {other}: compared over {len(common)} of {judged} of {name}")
-            exams = people[people["exam_id"].isin(common)]
+            for sentence in common.tell():
+                say(f"{base} and {other}: {sentence}")
+            exams = common.keep(people)
             groups = form_groups(exams, settings.attributes)[0]
             patients = exams.set_index("exam_id")["patient_id"]
             first, second = (
-                _audit_common(judgements[name].scores, common, groups, patients, settings, place)
-                for name in (base, other)
+                _audit_common(scores, common, groups, patients, settings, place) for scores in sides
             )
-            scores = judgements[other].scores
+            scores = sides[1]
             found = compare_rulers(
-                first,
-                second,
+                _as_side(sides[0], common, first),
+                _as_side(sides[1], common, second),
                 groups,
                 settings.audit,
                 patients=patients,
                 ruler_against_expert=judgements[other].against_base,
                 shared_error=average_structures(scores[scores["metric"] == "shared_error"]),
             )
+            found.summary.update(common.count())
             target = folder / "rulers" / regime / f"{base}_{other}"
             write_comparison(found, target, f"{regime}/{base}_{other}")
+            if any(common.left_out):
+                write_common_audits((first, second), target)
             show_rulers(found)
 
 
@@ -335,7 +339,8 @@ def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
     except ValueError:
         say("no reference is independent of the predictions: no verdict, no page")
         return
-    first = next(iter(findings.audits.values()))
+    change = pick_change(findings)
+    first = pick_judged(findings, change)[0] if change else next(iter(findings.audits.values()))
     judged = set(first.scores["exam_id"]) if first.scores is not None else set()
     groups = form_groups(people[people["exam_id"].isin(judged)], settings.attributes)[0]
     text = f"python -m tworulers.stages.judge predictions.name={settings.predictions.name} ..."
@@ -356,21 +361,23 @@ def _drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:
 
 def _audit_common(
     scores: pd.DataFrame,
-    common: set[str],
+    common: CommonExams,
     groups: pd.DataFrame,
     patients: pd.Series,
     settings: Settings,
     place: Layout,
-) -> Audited:
+) -> AuditResult:
     """Return the audit there is, or one over the exams that both references judged."""
-    part = scores[scores["exam_id"].isin(common) & scores["metric"].isin(METRICS)]
-    if len(common) == scores["exam_id"].nunique():
-        folder = place.audit(str(scores["regime"].iloc[0]), str(scores["ruler"].iloc[0]))
-        found = read_audit(folder)
-    else:
-        quick = keep_to_tests(settings.audit, patients.reindex(sorted(common)))
-        found = audit_scores(part, groups, patients, quick, settings.attributes)
-    return Audited(part, found.tests, found.disparities, found.metrics)
+    found = read_audit(place.audit(str(scores["regime"].iloc[0]), str(scores["ruler"].iloc[0])))
+    if not any(common.left_out):
+        return found
+    part = common.keep(scores[scores["metric"].isin(METRICS)])
+    return audit_scores(part, groups, patients, found.settings, settings.attributes)
+
+
+def _as_side(scores: pd.DataFrame, common: CommonExams, audit: AuditResult) -> Audited:
+    part = common.keep(scores[scores["metric"].isin(METRICS)])
+    return Audited(part, audit.tests, audit.disparities, audit.metrics)
 
 
 def _record(

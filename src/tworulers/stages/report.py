@@ -26,10 +26,11 @@ from tworulers.report.page import (
     Warned,
     render_page,
 )
-from tworulers.report.sections import pick_change, write_report
+from tworulers.report.sections import pick_change, pick_judged, write_report
 from tworulers.report.withhold import withhold_small_groups
 from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.schema import Distortion, Provenance, Ruler, Settings
+from tworulers.stages._common_exams import read_common_audits
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.tables import Cohort
@@ -92,7 +93,7 @@ def add_particulars(findings: Findings, settings: Settings, layout: Layout) -> F
     """Add what the page shows beside audits: groups of exams, cohort, commands, configuration."""
     change = pick_change(findings)
     audits = findings.audits
-    first = audits[change.regime, change.base] if change else next(iter(audits.values()))
+    first = pick_judged(findings, change)[0] if change else next(iter(audits.values()))
     cohort = layout.cohort / "cohort.parquet"
     exams = read_table(cohort, "cohort", Cohort) if cohort.is_file() else None
     return replace(
@@ -140,7 +141,8 @@ def read_comparisons(layout: Layout) -> tuple[list[RulerChange], list[RegimeChan
         names = (summary["regime"], summary["base_ruler"], summary["other_ruler"])
         traced = folder / "probability.parquet"
         probability = pd.read_parquet(traced) if traced.is_file() else None
-        changes.append(RulerChange(*names, comparison, probability, read_anchored(folder)))
+        anchored, audits = read_anchored(folder), read_common_audits(folder)
+        changes.append(RulerChange(*names, comparison, probability, anchored, audits))
     for folder in _result_folders(layout.outputs / "comparisons" / "regimes"):
         summary = read_json(folder / "summary.json", "compare")
         tables = _read_tables(folder, RegimeComparison)
@@ -304,7 +306,7 @@ def summarise(headline: Headline) -> dict[str, object]:
 
 
 def _result_folders(root: Path) -> list[Path]:
-    return sorted(path.parent for path in root.rglob("summary.json"))
+    return sorted(path.parent for path in root.glob("*/*/summary.json"))
 
 
 def _read_tables(folder: Path, kind: type) -> dict[str, pd.DataFrame]:

@@ -8,7 +8,7 @@ from tworulers.report.gallery import ShownAudit, pick_score
 from tworulers.report.headline import join_sentences, tell_inflation, tell_mechanism
 from tworulers.report.page import RulerChange
 from tworulers.report.patient_words import tell_patients
-from tworulers.report.sections import pick_change
+from tworulers.report.sections import pick_change, pick_judged
 from tworulers.report.style import name_score
 from tworulers.report.tables import UNDEFINED, write_p
 from tworulers.report.verdict_words import TITLES, pick_flip
@@ -26,9 +26,7 @@ def show(settings: Settings, layout: Layout) -> None:
         for one in findings.audits.values():
             _show_audit(one)
     else:
-        first, second = (
-            findings.audits[change.regime, name] for name in (change.base, change.other)
-        )
+        first, second = pick_judged(findings, change)
         others = [
             one
             for (regime, ruler), one in findings.audits.items()

@@ -140,11 +140,24 @@ def test_references_over_other_exams_are_compared_over_the_common_ones(
     for exam in EXAMS[12:]:
         (data / "expert" / f"{exam}.nii.gz").unlink()
     folder = run(settings_of(data), tmp_path)
-    assert "compared over 12 of 20 of machine" in capsys.readouterr().out
+    assert (
+        "compared over the 12 exams that both judged; 8 of the 20 exams of machine left out"
+        in capsys.readouterr().out
+    )
     found = pd.read_parquet(
         folder / "comparisons/rulers/theirs/expert_machine/inflation.parquet"
     ).set_index("structure")
     assert found.loc["macro", "n"] == 12
+    headline = json.loads((folder / "report/summary.json").read_text())
+    assert "12 exams of 12 patients" in headline["question"]
+    assert "12 exams that both judged; 8 more of machine left out" in str(headline)
+    groups = (folder / "report/index.html").read_text()
+    assert "(n 10)" not in groups.split("Every audit")[0]
+    for ruler in ("expert", "machine"):
+        audit = (
+            folder / "comparisons/rulers/theirs/expert_machine/common" / ruler / "groups.parquet"
+        )
+        assert pd.read_parquet(audit).groupby("structure")["n"].sum().eq(12).all()
 
 
 def test_label_sets_of_other_tools_and_names_with_more_than_the_exam(
