@@ -9,7 +9,7 @@ from tworulers.audit import AuditResult
 from tworulers.report.audit_tables import name_titles, write_labels
 from tworulers.report.cohort_figures import draw_volumes
 from tworulers.report.mechanism_figures import draw_parts, draw_power, draw_verdict_chance
-from tworulers.report.render import Picture, take_picture
+from tworulers.report.render import Picture, name_picture, take_picture
 from tworulers.report.rows import find_row
 from tworulers.report.ruler_figures import RulerPanel, draw_inflation, draw_two_rulers
 from tworulers.report.style import name_ruler, name_score
@@ -116,7 +116,7 @@ def picture_two_rulers(
         "a group, the thick line its median; the band spans the group medians, so its height is "
         "the gap."
     )
-    return take_picture(figure, f"two_rulers_{grouping}_{metric}_{structure}", caption)
+    return take_picture(figure, name_picture("two_rulers", grouping, metric, structure), caption)
 
 
 def picture_inflation(
@@ -134,7 +134,7 @@ def picture_inflation(
         f"{name_score(known, structure)} of each exam by {second.name} against the same by "
         f"{first.name}. Points above the line score higher{better} under {second.ruler}."
     )
-    return take_picture(figure, f"inflation_{metric}_{structure}", caption)
+    return take_picture(figure, name_picture("inflation", metric, structure), caption)
 
 
 def picture_grid(judged: Sequence[ShownAudit]) -> Picture:
@@ -179,7 +179,7 @@ def picture_forest(judged: Sequence[ShownAudit], *, metric: str, structure: str)
         f"{', '.join(one.name for one in judged)}. Where every exam succeeds no draw differs: "
         "there is no interval, and the lower bound of a single rate says how little that proves."
     )
-    return take_picture(figure, f"dir_forest_{metric}_{structure}", caption)
+    return take_picture(figure, name_picture("dir_forest", metric, structure), caption)
 
 
 def picture_sweep(
@@ -201,7 +201,7 @@ def picture_sweep(
         f"by {', '.join(one.name for one in judged)}. The dotted line is the threshold that "
         "defines success."
     )
-    return take_picture(figure, f"sweep_{grouping}_{metric}_{structure}", caption)
+    return take_picture(figure, name_picture("sweep", grouping, metric, structure), caption)
 
 
 def picture_parts(first: ShownAudit, second: ShownAudit, verdicts: pd.DataFrame) -> Picture:
@@ -240,7 +240,7 @@ def picture_power(judged: Sequence[ShownAudit], *, metric: str, structure: str) 
         f"{', '.join(one.name for one in judged)}: a true gap left of a mark would probably have "
         "been missed."
     )
-    return take_picture(figure, f"power_{metric}_{structure}", caption)
+    return take_picture(figure, name_picture("power", metric, structure), caption)
 
 
 def picture_chance(
@@ -277,7 +277,7 @@ def picture_chance(
         f"{second.name}. A changed conclusion is a window: with enough exams both rulers "
         "would find the gap they see here."
     )
-    return take_picture(figure, f"chance_{grouping}_{metric}_{structure}", caption)
+    return take_picture(figure, name_picture("chance", grouping, metric, structure), caption)
 
 
 def picture_volumes(

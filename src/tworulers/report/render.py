@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from tworulers.file_names import name_file
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -29,6 +31,11 @@ class Picture:
         return inline_svg(self.svg, self.name)
 
 
+def name_picture(kind: str, *texts: str) -> str:
+    """Name a picture after what it shows: groupings, metrics and structures are any text, and no path."""
+    return "_".join([kind, *map(name_file, texts)])
+
+
 def take_picture(figure: Figure, name: str, caption: str) -> Picture:
     """Render a figure as SVG and PNG, without dates, so that equal figures are equal files."""
     # Laid out once: the layout is the slowest part of drawing and the same for both files.
@@ -44,15 +51,16 @@ def inline_svg(svg: str, prefix: str) -> str:
     """Make an SVG file part of an HTML page.
 
     Ids get a prefix, since two drawings of one page may not share any; the size is left to the
-    page; namespaces and metadata go, since a page needs neither.
+    page; namespaces and metadata go, since a page needs neither. Of the prefix what could end an
+    attribute is taken out.
     """
+    own = re.sub(r"[^\w.~-]", "_", prefix)
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body)
     body = body.replace("xlink:href", "href")
-    body = re.sub(r'\bid="', f'id="{prefix}-', body)
-    body = re.sub(r'href="#', f'href="#{prefix}-', body)
-    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
+    for reference in (' id="', 'href="#', "url(#"):
+        body = body.replace(reference, f"{reference}{own}-")
     width = re.search(r'<svg[^>]*\swidth="([\d.]+)pt"', body)
     points = float(width.group(1)) if width else 600.0
     body = re.sub(r'(<svg[^>]*?)\s(?:width|height)="[^"]*"', r"\1", body, count=1)

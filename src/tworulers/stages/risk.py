@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tworulers.cohort.grouping import assign_groups
+from tworulers.file_names import name_file
 from tworulers.ingest.risk_table import CLUSTER, OUTCOME, SCORE, UNIT, read_risk_table
 from tworulers.io.console import say, show_table
 from tworulers.io.paths import Layout
@@ -232,7 +233,7 @@ def _draw_audit(
         scores = frame[[SCORE, OUTCOME]].assign(group=group)
         side = min(max(5.0, 1.35 * len(audit.matrices[name].groups)), LARGEST_SIDE)
         matrix = make_figure([partial(draw_matrix, cells)], width=side + 1, height=side)
-        paths.append(_save(matrix, folder, f"{name}_matrix"))
+        paths.append(_save(matrix, folder, f"{name_file(name)}_matrix"))
         draws = [
             partial(draw_distributions, scores, score_name=axis),
             partial(draw_roc_within, scores),
@@ -240,7 +241,7 @@ def _draw_audit(
         if len(audit.calibration):
             table = audit.calibration[audit.calibration["grouping"] == name]
             draws.append(partial(draw_calibration, table))
-        paths.append(_save(make_figure(draws), folder, f"{name}_scores"))
+        paths.append(_save(make_figure(draws), folder, f"{name_file(name)}_scores"))
         across = [
             partial(draw_roc_across, scores, events_of=label)
             for label, n in zip(
@@ -248,7 +249,7 @@ def _draw_audit(
             )
             if n > 0
         ]
-        paths.append(_save(make_figure(across), folder, f"{name}_roc_across"))
+        paths.append(_save(make_figure(across), folder, f"{name_file(name)}_roc_across"))
     return paths
 
 
