@@ -162,6 +162,10 @@ class Layout:
         """Folder of the trained folds of a regime and configuration."""
         return place_within(self.inputs, "models", regime=regime, configuration=configuration)
 
+    def models(self, regime: str) -> Path:
+        """Folder of the trained models of a regime, one a configuration."""
+        return place_within(self.inputs, "models", regime=regime)
+
     def scratch(self, regime: str, configuration: str) -> Path:
         """Folder of checkpoints that only an interrupted training leaves behind."""
         return place_within(self.inputs, "scratch", regime=regime, configuration=configuration)

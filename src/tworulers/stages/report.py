@@ -274,7 +274,7 @@ def read_configuration(judged: ShownAudit, layout: Layout) -> str:
     regime = judged.result.regime
     folders = [
         *(layout.cohort, layout.split, layout.plan),
-        *sorted(layout.model(regime, "").glob("*")),
+        *sorted(layout.models(regime).glob("*")),
         layout.audit(regime, judged.result.ruler),
     ]
     content: dict[str, Any] = {}
