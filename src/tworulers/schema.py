@@ -220,7 +220,10 @@ class Recipe:
 
 @dataclass
 class Trainer:
-    """Where and how fast a network is trained; nothing here changes what is learnt beyond rounding."""
+    """Where and how fast a network is trained; nothing here changes what is learnt beyond rounding.
+
+    `predict_batch` is the most exams that are predicted together, where their networks are narrow enough to gain by it.
+    """
 
     name: str = UNSET
     accelerator: str = "cpu"
@@ -231,7 +234,6 @@ class Trainer:
     parallel_folds: int = 2
     workers: int = 0
     compile: bool = False
-    channels_last: bool = False
     checkpoint_every: int = 50
     predict_batch: int = 4
 

@@ -100,6 +100,8 @@ def test_the_plan_is_of_the_order_that_its_reader_gives(project: Path) -> None:
     assert fingerprint["shapes_after_crop"] == [list(SHAPE[::-1])] * 3
     assert plans["transpose_forward"] == [2, 0, 1]
     full = plans["configurations"]["3d_fullres"]
+    assert full["channels_last"], "a narrow volume network, in the layout that its plan keeps"
+    assert "channels_last" not in plans["configurations"]["2d"]
     assert (full["spacing"], full["patch_size"]) == ([3.0, 1.5, 1.25], [8, 16, 24])
 
 

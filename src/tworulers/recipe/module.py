@@ -81,7 +81,7 @@ class SegmentationModule(pl.LightningModule):
             start_from_background(self.network, n_classes)
         formats = {2: torch.channels_last, 3: torch.channels_last_3d}
         self.memory_format = (
-            formats[plan.dimension] if trainer.channels_last else torch.contiguous_format
+            formats[plan.dimension] if plan.channels_last else torch.contiguous_format
         )
         self.network.to(memory_format=self.memory_format)  # type: ignore[call-overload]
         if trainer.compile:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tworulers.recipe.derived import prefers_channels_last
 from tworulers.recipe.plan import Architecture, Axes, ConfigurationPlan, Plans
 from tworulers.recipe.topology import (
     FEATURE_CAP,
@@ -127,7 +128,7 @@ def override_plans(plans: Plans, settings: PlanOverrides) -> Plans:
 
     `settings.spacing` (mm) is along the axes of the files (x, y, z); 2d takes what is left
     without the slice axis. `settings.space_to_depth` folds the axes whose spacing is less than
-    twice the finest.
+    twice the finest. The memory layout follows from the network that this makes.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def override_plans(plans: Plans, settings: PlanOverrides) -> Plans:
             spacing = ordered[-plan.dimension :]
         grid = spacing or plan.spacing
         fold = [settings.space_to_depth if s / min(grid) < 2 else 1 for s in grid]
-        changed[name] = override_plan(
+        overridden = override_plan(
             plan,
             {
                 "spacing": spacing,
@@ -163,4 +164,6 @@ def override_plans(plans: Plans, settings: PlanOverrides) -> Plans:
                 "space_to_depth": fold if settings.space_to_depth > 1 else None,
             },
         )
+        layout = prefers_channels_last(overridden.architecture)
+        changed[name] = replace(overridden, channels_last=layout)
     return replace(plans, configurations=changed)

@@ -84,7 +84,8 @@ class ConfigurationPlan:
     """One way of looking at the images (2d, 3d_fullres, ...): grid, patch, batch and network.
 
     `spacing` in mm and all shapes are in the transposed axis order of the plans; 2d leaves out
-    the slice axis. `image_order` is the order of the splines that images are resampled by.
+    the slice axis. `image_order` is the order of the splines that images are resampled by,
+    `channels_last` the memory layout in which the network runs, wherever it does.
     """
 
     data_identifier: str
@@ -97,6 +98,7 @@ class ConfigurationPlan:
     batch_dice: bool
     architecture: Architecture
     image_order: int = 3
+    channels_last: bool = False
     inherits_from: str | None = None
     previous_stage: str | None = None
     next_stage: str | None = None

@@ -159,6 +159,8 @@ def _configuration_to_json(plan: ConfigurationPlan) -> Json:
         }
     data["architecture"] = _architecture_to_json(plan.architecture)
     data["batch_dice"] = plan.batch_dice
+    if plan.channels_last:
+        data["channels_last"] = True
     for name in ("inherits_from", "previous_stage", "next_stage"):
         if getattr(plan, name) is not None:
             data[name] = getattr(plan, name)
@@ -177,6 +179,7 @@ def _configuration_from_json(name: str, data: Mapping[str, Any]) -> Configuratio
         batch_dice=bool(data.get("batch_dice", False)),
         architecture=_architecture_from_json(name, data),
         image_order=int((data["resampling_fn_data_kwargs"] or {}).get("order", 3)),
+        channels_last=bool(data.get("channels_last", False)),
         inherits_from=data.get("inherits_from"),
         previous_stage=data.get("previous_stage"),
         next_stage=data.get("next_stage"),

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tworulers.recipe.derived import exams_per_batch
 from tworulers.recipe.fuse import FusedExam, fuse_exam
 from tworulers.recipe.interop import Member, load_weights
 from tworulers.recipe.plan import ConfigurationPlan, DatasetFacts, Plans
@@ -59,12 +60,12 @@ class ExamPredictor:
         trainer: Trainer,
     ) -> None:
         self.plans, self.facts, self.recipe, self.trainer = plans, facts, recipe, trainer
-        device = choose_device(trainer)
+        self.device = device = choose_device(trainer)
         self.networks = {
             name: [
                 replace(
                     fold,
-                    network=_place(fold.network, plans.configuration(name), trainer, device),
+                    network=_place(fold.network, plans.configuration(name), device),
                 )
                 for fold in folds
             ]
@@ -74,9 +75,9 @@ class ExamPredictor:
         torch.set_flush_denormal(True)
 
     def predict_exams(self, exams: Iterable[PreparedImage]) -> Iterator[FusedExam]:
-        """Predict exams in their order, `trainer.predict_batch` of them in memory at a time."""
+        """Predict exams in their order, as many of them in memory at a time as share a batch."""
         source = iter(exams)
-        while chunk := list(islice(source, max(1, self.trainer.predict_batch))):
+        while chunk := list(islice(source, max(map(self._batch, self.networks)))):
             logits = {name: self._predict_members(name, chunk) for name in self.networks}
             for index, exam in enumerate(chunk):
                 yield fuse_exam(
@@ -89,30 +90,39 @@ class ExamPredictor:
         """Predict one exam."""
         return next(self.predict_exams([exam]))
 
+    def _batch(self, name: str) -> int:
+        """Exams that a configuration predicts together."""
+        architecture = self.plans.configuration(name).architecture
+        return max(1, min(self.trainer.predict_batch, exams_per_batch(architecture)))
+
     def _predict_members(self, name: str, exams: Sequence[PreparedImage]) -> list[list[Array]]:
         """Logits (K, z, y, x) of every fold of a configuration and every exam."""
-        plan = self.plans.configuration(name)
         images = [_to_tensor(exam.arrays[name][0]) for exam in exams]
-        slices = images[0].shape[1] if plan.dimension == 2 else 1
+        size = self._batch(name)
+        groups = [images[start : start + size] for start in range(0, len(images), size)]
+        return [
+            [volume for group in groups for volume in self._predict_group(name, fold, group)]
+            for fold in self.networks[name]
+        ]
+
+    def _predict_group(self, name: str, fold: Member, images: Sequence[Tensor]) -> list[Array]:
+        """Logits of exams that share batches; slices come no more at once than in training."""
+        plan = self.plans.configuration(name)
         accumulate: Literal["float", "half"] = (
             "half" if self.recipe.accumulate == "half" else "float"
         )
-        return [
-            [
-                volume.cpu().numpy()
-                for volume in predict_logits(
-                    fold.network,
-                    images,
-                    plan.patch_size,
-                    mirror_axes=fold.mirror_axes if self.recipe.mirror else (),
-                    overlap=self.recipe.tile_overlap,
-                    accumulate=accumulate,
-                    batch=self.trainer.predict_batch * slices,
-                    autocast=AUTOCAST.get(self.trainer.precision),
-                )
-            ]
-            for fold in self.networks[name]
-        ]
+        logits = predict_logits(
+            fold.network,
+            images,
+            plan.patch_size,
+            mirror_axes=fold.mirror_axes if self.recipe.mirror else (),
+            overlap=self.recipe.tile_overlap,
+            accumulate=accumulate,
+            batch=plan.batch_size if plan.dimension == 2 else self._batch(name),
+            autocast=AUTOCAST.get(self.trainer.precision),
+            gather_on=choose_home(images, self.facts.n_classes, self.device),
+        )
+        return [volume.cpu().numpy() for volume in logits]
 
 
 def load_member(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> Member:
@@ -157,11 +167,33 @@ def choose_device(trainer: Trainer) -> torch.device:
     return torch.device("cuda")
 
 
-def _place(
-    network: nn.Module, plan: ConfigurationPlan, trainer: Trainer, device: torch.device
-) -> nn.Module:
+def choose_home(
+    images: Sequence[Tensor], n_classes: int, device: torch.device
+) -> torch.device | None:
+    """Where exams and their logits are kept while their tiles are predicted.
+
+    On the device itself (None) as long as they take at most half of what is free there; the host's
+    memory holds them otherwise, and the device only a batch of tiles.
+
+    Parameters
+    ----------
+    images
+        (C, z, y, x) each.
+    n_classes
+        Logits a voxel, kept as float32 with one weight.
+    device
+        What predicts.
+    """
+    if device.type != "cuda":
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    numbers = sum(image[0].numel() * (len(image) + n_classes + 1) for image in images)
+    return torch.device("cpu") if 4 * numbers > free / 2 else None
+
+
+def _place(network: nn.Module, plan: ConfigurationPlan, device: torch.device) -> nn.Module:
     network = network.to(device).eval()
-    if trainer.channels_last:
+    if plan.channels_last:
         # nn.Module.to lays out weights only; inputs follow inside the convolutions.
         network = network.to(memory_format=MEMORY_FORMATS[plan.dimension])  # type: ignore[call-overload]
     return network

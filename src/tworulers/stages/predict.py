@@ -65,7 +65,6 @@ if __name__ == "__main__":
             "trainer.precision",
             "trainer.threads",
             "trainer.compile",
-            "trainer.channels_last",
             "trainer.predict_batch",
         ),
     )

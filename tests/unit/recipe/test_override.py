@@ -7,12 +7,15 @@ import pytest
 import torch
 
 from tworulers.recipe.fingerprint import Fingerprint
+from tworulers.recipe.interop import Member
+from tworulers.recipe.module import SegmentationModule
 from tworulers.recipe.override import override_plan, override_plans
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import plans_from_json, plans_to_json
 from tworulers.recipe.planner import plan_dataset
+from tworulers.recipe.predict import ExamPredictor
 from tworulers.recipe.resenc import build_network
-from tworulers.schema import PlanOverrides
+from tworulers.schema import PlanOverrides, Recipe, Trainer
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +107,27 @@ def test_unknown_names_are_refused(spine: Plans) -> None:
 def test_more_stages_than_the_patch_allows_are_refused(spine: Plans) -> None:
     with pytest.raises(ValueError, match="n_stages is 9, but the strides make"):
         override_plan(spine.configurations["2d"], {"n_stages": 9})
+
+
+def test_the_memory_layout_follows_from_the_network_and_stays_with_the_plan(spine: Plans) -> None:
+    layouts = {}
+    for name, overrides in (("tiny", TINY), ("full", PlanOverrides())):
+        plans = plans_from_json(plans_to_json(override_plans(spine, overrides)))
+        layouts[name] = [plans.configurations[c].channels_last for c in ("2d", "3d_fullres")]
+    assert layouts == {"tiny": [False, True], "full": [False, False]}
+
+
+@pytest.mark.parametrize("layout", [True, False])
+def test_training_and_prediction_run_in_the_layout_of_the_plan(spine: Plans, layout: bool) -> None:
+    plans = override_plans(spine, TINY)
+    plan = replace(plans.configurations["3d_fullres"], channels_last=layout)
+    module = SegmentationModule(plan, Recipe(), Trainer(), 1, 3)
+    facts = DatasetFacts("Spine", ("MRI",), {"background": 0, "body": 1, "disc": 2}, 300)
+    network = build_network(plan.architecture, 1, 3)
+    changed = replace(plans, configurations={"3d_fullres": plan})
+    ExamPredictor(changed, facts, {"3d_fullres": [Member(network, ())]}, Recipe(), Trainer())
+    for built in (module.network, network):
+        kernels = [p for p in built.parameters() if p.ndim == 5 and min(p.shape[:3]) > 1]
+        assert kernels
+        last = [k.is_contiguous(memory_format=torch.channels_last_3d) for k in kernels]
+        assert all(last) if layout else not any(last)

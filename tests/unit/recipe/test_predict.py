@@ -10,7 +10,13 @@ from recipe_toy import FACTS, RECIPE, SPACING, TRAINER, draw_exam, make_plans
 
 from tworulers.recipe.interop import Member
 from tworulers.recipe.plan import Plans
-from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device, load_member
+from tworulers.recipe.predict import (
+    ExamPredictor,
+    PreparedImage,
+    choose_device,
+    choose_home,
+    load_member,
+)
 from tworulers.recipe.preprocess import preprocess_image, preprocess_label
 from tworulers.recipe.resenc import build_network
 from tworulers.recipe.store import (
@@ -65,6 +71,47 @@ def test_weights_without_their_mirrored_axes_are_refused(tmp_path: Path) -> None
     torch.save({"network_weights": network.state_dict()}, tmp_path / "final.pt")
     with pytest.raises(ValueError, match="did not keep the axes that were mirrored: train again"):
         load_member(tmp_path / "final.pt", plan, FACTS)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "features", "exams"),
+    [("3d_fullres", 4, [4, 1]), ("3d_fullres", 16, [2, 2, 1]), ("3d_fullres", 32, [1] * 5)],
+)
+def test_exams_share_a_batch_only_where_networks_are_narrow(
+    configuration: str, features: int, exams: list[int]
+) -> None:
+    assert batches_of(configuration, features) == exams
+
+
+def test_slices_share_a_batch_within_their_exam_and_no_more_than_in_training() -> None:
+    assert batches_of("2d", 4) == [6, 2, 3, 6, 2, 6, 2, 1]
+
+
+def batches_of(configuration: str, features: int) -> list[int]:
+    """Samples of every forward pass over five exams of 8, 3, 8, 8 and 1 slices."""
+    plans = make_plans(replace(RECIPE, plan=replace(RECIPE.plan, base_features=features)))
+    plan = plans.configuration(configuration)
+    network = build_network(plan.architecture, 1, 3)
+    seen: list[int] = []
+    network.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    shapes = [(8, 16, 16), (3, 16, 16), (8, 16, 16), (8, 16, 16), (1, 16, 16)]
+    exams = [prepare(index, shape, plans) for index, shape in enumerate(shapes)]
+    predictor = ExamPredictor(
+        plans, FACTS, {configuration: [Member(network, ())]}, RECIPE, replace(TRAINER)
+    )
+    assert len(list(predictor.predict_exams(exams))) == 5
+    return seen
+
+
+@pytest.mark.parametrize(("free", "home"), [(3000, "cpu"), (30_000_000, None)])
+def test_exams_that_a_gpu_cannot_hold_stay_with_the_host(
+    monkeypatch: pytest.MonkeyPatch, free: int, home: str | None
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (free, free))
+    images = [torch.zeros(1, 8, 16, 16)]
+    found = choose_home(images, 118, torch.device("cuda"))
+    assert found == (None if home is None else torch.device(home))
+    assert choose_home(images, 118, torch.device("cpu")) is None
 
 
 def test_asking_for_a_gpu_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
