@@ -94,3 +94,83 @@ def test_single_values_in_no_group_are_told_and_empty_groups_are_not(
     assert "Male: Male, M" in done.said
     assert "No exam succeeds" not in done.said
     assert "fewer than two groups have exams" in done.said
+
+
+def test_structures_are_named_after_their_values_where_nobody_names_them(
+    project: Project, tmp_path: Path
+) -> None:
+    data = draw(tmp_path)
+    done = judge(project, data, "attributes=none")
+    assert done.status == 0, done.said
+    first = "2 structures, named after their values; name them with predictions.structures={<name>: 1, <name>: 2}"
+    assert done.said.startswith(first)
+    assert set(project.read("scores.parquet")["structure"]) == {"label_1", "label_2", "macro"}
+    for name in ("vb", "disc"):
+        assert f" {name} " not in done.said
+
+
+def test_a_binary_mask_has_one_structure_and_no_undefined_row(
+    project: Project, tmp_path: Path
+) -> None:
+    data = draw(tmp_path, (1,))
+    done = judge(project, data, "attributes=none")
+    assert done.said.startswith("1 structure, named after")
+    scores = project.read("scores.parquet")
+    assert scores.loc[scores["metric"] == "dice", "value"].notna().all()
+    assert "nan" not in done.said
+
+
+@pytest.mark.parametrize("place", ["expert", ""])
+def test_structures_are_called_as_dataset_json_says(
+    project: Project, tmp_path: Path, place: str
+) -> None:
+    data = draw(tmp_path / "data")
+    labels = '{"labels": {"background": 0, "Anterior": 1, "Posterior": 2}}'
+    (data / place / "dataset.json").write_text(labels)
+    done = judge(project, data, "attributes=none")
+    assert done.status == 0, done.said
+    assert "2 structures, as" in done.said
+    assert "dataset.json names them: Anterior 1, Posterior 2" in done.said
+    structures = set(project.read("scores.parquet")["structure"])
+    assert structures == {"Anterior", "Posterior", "macro"}
+
+
+def test_masks_with_none_of_the_structures_stop_with_the_values_found(
+    project: Project, tmp_path: Path
+) -> None:
+    data = draw(tmp_path, (3, 255))
+    done = judge(project, data, "attributes=none", "+predictions.structures={anterior: 1}")
+    assert done.status == 1
+    for exam in range(6):
+        assert f"e{exam}, expert" in done.said
+    assert "expected label maps that hold anterior, found 0, 3, 255 alone" in done.said
+    assert not (project.folder / "artifacts").exists()
+    done = judge(project, data, "attributes=none", "+predictions.structures={a: 3, b: 255, c: 4}")
+    assert done.status == 0, done.said
+    assert "no label map holds c" in done.said
+
+
+def test_structures_with_values_above_255_are_scored_as_they_are(
+    project: Project, tmp_path: Path
+) -> None:
+    data = draw(tmp_path, (1035, 2035))
+    done = judge(
+        project, data, "attributes=none", "+predictions.structures={left: 1035, right: 2035}"
+    )
+    assert done.status == 0, done.said
+    dice = project.read("scores.parquet").query("metric == 'dice' and exam_id == 'e0'")
+    found = dice.set_index("structure")["value"]
+    assert found[["left", "right"]].tolist() == pytest.approx([6 / 7, 6 / 7])
+
+
+def test_a_label_map_without_names_and_names_without_a_value_are_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    data = draw(tmp_path)
+    done = judge(project, data, "attributes=none", "+predictions.label_map={a: ['1'], b: ['2']}")
+    assert done.status == 1
+    assert "predictions.structures is not set" in done.said
+    assert "(a, b)" in done.said
+    done = judge(project, data, "attributes=none", "+predictions.structures={a: 1, b: 1, c: 0}")
+    assert "c: 0 is background's" in done.said
+    assert "a and b both have 1" in done.said

@@ -156,26 +156,9 @@ def read_label(
     meaning = stands_for or ValueMap.of_own(range(256) if labels is None else labels)
     array = np.empty(shape, np.uint8, order="F")
     found: Counter[int] = Counter()
-    fractional, example = 0, 0.0
-    for slab in _slabs(shape):
-        part = stored[slab]
-        if np.issubdtype(part.dtype, np.floating):
-            rounded = np.rint(part)
-            wrong = ~(np.abs(part - rounded) <= INTEGER_TOLERANCE)
-            if wrong.any():
-                example = example if fractional else float(part[wrong][0])
-                fractional += int(wrong.sum())
-                continue
-            part = rounded
+    for slab, part in _whole_parts(stored, path):
         found.update(_count_values(part))
         array[slab] = meaning.apply(part)
-    if fractional:
-        raise ImageError(
-            f"{path}: {fractional} label voxels are not integers (for example {example:.4g}); interpolated labels "
-            f"cannot be scored. Export the label again without interpolation",
-            "values",
-            {"fractional": fractional, "example": example},
-        )
     unexpected = {value: found[value] for value in sorted(found) if not meaning.knows(value)}
     if unexpected:
         raise ImageError(
@@ -185,6 +168,21 @@ def read_label(
             {"unexpected": unexpected, "values": dict(sorted(found.items()))},
         )
     return Volume(array, np.asarray(image.affine, float), path, _is_placed(image))
+
+
+def count_label_values(path: Path) -> dict[int, int]:
+    """Count the voxels of each value of a label map, whatever its values.
+
+    Raises
+    ------
+    ImageError : unreadable, or fractional values.
+    """
+    image = _open(path)
+    stored = _voxels(image, path, 0).reshape(_three_axes(image, path))
+    found: Counter[int] = Counter()
+    for _, part in _whole_parts(stored, path):
+        found.update(_count_values(part))
+    return dict(sorted(found.items()))
 
 
 def write_label(
@@ -289,6 +287,31 @@ def _refuse_large(image: nib.Nifti1Image, path: Path, bytes_made: int) -> None:
             f"{max(available, 0) / 2**20:,.0f} MB are available. Free memory, or give fewer processes",
             "size",
             {"bytes": needed},
+        )
+
+
+def _whole_parts(
+    stored: npt.NDArray[np.generic], path: Path
+) -> Iterator[tuple[tuple[EllipsisType, slice], npt.NDArray[np.generic]]]:
+    """Give the parts of a label map, their values rounded to the whole numbers they are; refuse others at the end."""
+    fractional, example = 0, 0.0
+    for slab in _slabs(stored.shape):
+        part = stored[slab]
+        if np.issubdtype(part.dtype, np.floating):
+            rounded = np.rint(part)
+            wrong = ~(np.abs(part - rounded) <= INTEGER_TOLERANCE)
+            if wrong.any():
+                example = example if fractional else float(part[wrong][0])
+                fractional += int(wrong.sum())
+                continue
+            part = rounded
+        yield slab, part
+    if fractional:
+        raise ImageError(
+            f"{path}: {fractional} label voxels are not integers (for example {example:.4g}); interpolated labels "
+            f"cannot be scored. Export the label again without interpolation",
+            "values",
+            {"fractional": fractional, "example": example},
         )
 
 

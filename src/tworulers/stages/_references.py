@@ -2,29 +2,30 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 
 from tworulers.cohort.grouping import GroupingError
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
-from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing, check_pairs, pair_predictions
 from tworulers.ingest.score_table import read_exam_table
+from tworulers.ingest.value_census import Census, check_values, note_absent, take_census
 from tworulers.io.label_values import ValueMap
 from tworulers.schema import Provenance, Ruler
 from tworulers.schema_sources import Attributes, Predictions
+from tworulers.stages._structures import find_names, interpret, name_after_values, number
 from tworulers.stages.audit import tell_groups
 
 
 @dataclass(frozen=True)
 class Judge:
-    """One reference: its files paired with the predictions, and what its stored values stand for."""
+    """One reference: its files paired with the predictions, and what its stored values stand for once that is known."""
 
     ruler: Ruler
     pairing: Pairing
-    stands_for: ValueMap
+    stands_for: ValueMap = field(default_factory=lambda: ValueMap({}))
 
     @property
     def exams(self) -> list[str]:
@@ -34,6 +35,52 @@ class Judge:
     def path_of(self, exam: str) -> Path:
         """Return the reference of an exam."""
         return Path(str(self.pairing.pairs.set_index("exam_id").at[exam, "reference"]))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that is known before the first score.
+
+    Attributes
+    ----------
+    judges : the references, the base first.
+    people : one row an exam.
+    structures : value of each structure while it is scored.
+    naming : where the structures' names are from, in a sentence; empty where they were asked for.
+    stands_for : what the stored values of the predictions stand for.
+    notes : what is worth knowing.
+    """
+
+    judges: dict[str, Judge]
+    people: pd.DataFrame
+    structures: dict[str, int]
+    naming: str
+    stands_for: ValueMap
+    notes: list[Fault]
+
+
+def prepare(given: Predictions, attributes: Attributes, processes: int) -> Prepared:
+    """Find out what can be scored, refusing what cannot: names and table first, then headers, then values.
+
+    Raises
+    ------
+    ValueError : with every fault of the first of these that has any.
+    """
+    require_given(given)
+    structures, naming = find_names(given)
+    judges = pair_references(given)
+    people, told = describe_exams(given, judges, attributes)
+    notes = [*list_gaps(judges, given.incomplete), *told]
+    refuse_gaps(notes)
+    notes += check_grids(judges, given.trust_grid)
+    refuse_gaps(notes)
+    censuses = count_values(given, judges, processes)
+    if not structures:
+        values = [value for census in censuses.values() for value in census.values]
+        structures, naming = name_after_values(values)
+    stands_for, judges, found = interpret_values(given, judges, censuses, structures)
+    refuse_gaps(found)
+    return Prepared(judges, people, number(structures), naming, stands_for, [*notes, *found])
 
 
 def require_given(given: Predictions) -> None:
@@ -49,7 +96,7 @@ def require_given(given: Predictions) -> None:
         raise ValueError("not set: " + "; ".join(faults))
 
 
-def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[str, Judge]:
+def pair_references(given: Predictions) -> dict[str, Judge]:
     """Pair the predictions with every reference folder by name.
 
     The reference that the others are compared with comes first: the first by experts, else the first.
@@ -60,7 +107,7 @@ def pair_references(given: Predictions, structures: Mapping[str, int]) -> dict[s
         ruler = Ruler(name, title, "folder", reference.provenance, folder=reference.folder)
         folders = Path(str(given.folder)), Path(reference.folder)
         pairing = pair_predictions(*folders, patterns=(given.pattern, reference.pattern))
-        judges[name] = Judge(ruler, pairing, expand_label_map(reference.label_map, structures))
+        judges[name] = Judge(ruler, pairing)
     gold = (name for name, one in judges.items() if one.ruler.provenance == Provenance.GOLD)
     base = next(gold, next(iter(judges)))
     return {base: judges[base], **judges}
@@ -128,3 +175,40 @@ def refuse_gaps(faults: Sequence[Fault]) -> None:
     """Raise all faults, and what is worth knowing of single exams, as one error where any of them is a fault."""
     if any(not fault.note for fault in faults):
         raise IngestError([fault for fault in faults if fault.exam or not fault.note])
+
+
+def count_values(
+    given: Predictions, judges: Mapping[str, Judge], processes: int
+) -> dict[str, Census]:
+    """Count the values of all label maps that are scored: those of each reference, and `` of the predictions."""
+    predicted: dict[str, Path] = {}
+    censuses = {}
+    for name, one in judges.items():
+        pairs = one.pairing.pairs.set_index("exam_id")
+        predicted |= {str(exam): Path(str(path)) for exam, path in pairs["prediction"].items()}
+        files = {str(exam): Path(str(path)) for exam, path in pairs["reference"].items()}
+        censuses[name] = take_census(Path(str(one.ruler.folder)).name, files, processes)
+    return {"": take_census(Path(str(given.folder)).name, predicted, processes), **censuses}
+
+
+def interpret_values(
+    given: Predictions,
+    judges: Mapping[str, Judge],
+    censuses: Mapping[str, Census],
+    structures: dict[str, int],
+) -> tuple[ValueMap, dict[str, Judge], list[Fault]]:
+    """Say what the stored values of the predictions and of each reference stand for, and list those that do not fit."""
+    numbers = number(structures)
+    stands_for = interpret(given.label_map, structures)
+    judges = {
+        name: replace(one, stands_for=interpret(given.references[name].label_map, structures))
+        for name, one in judges.items()
+    }
+    meanings = {"": stands_for, **{name: one.stands_for for name, one in judges.items()}}
+    faults = [
+        fault
+        for name, census in censuses.items()
+        for fault in check_values(census, meanings[name], numbers)
+    ]
+    faults += note_absent([(censuses[name], meanings[name]) for name in censuses], numbers)
+    return stands_for, judges, faults

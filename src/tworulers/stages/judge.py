@@ -10,7 +10,6 @@ import pandas as pd
 
 from tworulers.audit import AuditResult, audit_scores
 from tworulers.ingest.faults import Fault, format_faults
-from tworulers.ingest.labels import expand_label_map
 from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
@@ -31,15 +30,7 @@ from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
 from tworulers.stages._common_exams import CommonExams, find_common, write_common_audits
 from tworulers.stages._comparison import show_rulers, write_comparison
-from tworulers.stages._references import (
-    Judge,
-    check_grids,
-    describe_exams,
-    list_gaps,
-    pair_references,
-    refuse_gaps,
-    require_given,
-)
+from tworulers.stages._references import Judge, prepare
 from tworulers.stages._run import run_stage
 from tworulers.stages.audit import Judged, audit_judged, form_groups
 from tworulers.stages.compare import average_structures
@@ -95,16 +86,11 @@ class Judgement:
 def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score a folder of predictions by every reference, audit each, and compare them."""
     given = settings.predictions
-    require_given(given)
     require_metrics(settings.audit, METRICS)
-    structures = dict(given.structures or settings.dataset.structures)
-    stands_for = expand_label_map(given.label_map, structures)
-    judges = pair_references(given, structures)
-    people, told = describe_exams(given, judges, settings.attributes)
-    notes = [*list_gaps(judges, given.incomplete), *told]
-    refuse_gaps(notes)
-    notes += check_grids(judges, given.trust_grid)
-    refuse_gaps(notes)
+    ready = prepare(given, settings.attributes, settings.processes)
+    judges, people, structures, notes = ready.judges, ready.people, ready.structures, ready.notes
+    if ready.naming:
+        say(ready.naming)
     if notes:
         say(format_faults(notes))
     place = Layout.of_predictions(settings, layout.root)
@@ -113,12 +99,13 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     judgements: dict[str, Judgement] = {}
     for name in judges:
         judgements[name] = score_by(
-            name, judges, judgements, structures, stands_for, settings, place
+            name, judges, judgements, structures, ready.stands_for, settings, place
         )
     for name, one in judges.items():
         audit_by(one, judgements[name], people, [*structures, MACRO], settings, place)
     compare_judges(judgements, people, settings, place)
-    write_json(summarise(judges, judgements, notes), place.outputs / "summary.json")
+    summary = {"structures": structures, **summarise(judges, judgements, notes)}
+    write_json(summary, place.outputs / "summary.json")
     finish(settings, place, people)
     return place.outputs, _record(given, judges, judgements)
 
@@ -396,4 +383,4 @@ def _record(
 
 
 if __name__ == "__main__":
-    run_stage(judge, ("predictions", "dataset.structures", "attributes", "audit", "report"))
+    run_stage(judge, ("predictions", "attributes", "audit", "report"))

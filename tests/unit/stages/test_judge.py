@@ -12,7 +12,7 @@ import pytest
 from tworulers.ingest.faults import IngestError
 from tworulers.io.paths import Layout
 from tworulers.schema import Audit, Paths, Settings
-from tworulers.schema_sources import Attributes, Dataset, Grouping, Predictions, Reference
+from tworulers.schema_sources import Attributes, Grouping, Predictions, Reference
 from tworulers.stages.judge import judge
 from tworulers.tracking import list_results, read_record
 
@@ -60,12 +60,12 @@ def settings_of(data: Path, **more: object) -> Settings:
             "machine": Reference(str(data / "machine"), "silver"),
             "expert": Reference(str(data / "expert"), "gold", "the expert's labels"),
         },
+        structures={"vb": 1, "disc": 2},
         cohort=str(data / "exams.csv"),
         cohort_columns={"exam_id": "scan"},
     )
     audit = Audit("test", thresholds={"dice": 0.8}, bootstrap_draws=50, permutations=20)
     return Settings(
-        dataset=Dataset("spine", structures={"vb": 1, "disc": 2}),
         attributes=Attributes("sexes", resampling_unit="exam", groupings={"sex": SEX}),
         audit=replace(audit, metrics=["dice"], power_draws=20, linear=False),
         predictions=replace(given, **more),  # type: ignore[arg-type]

@@ -1,0 +1,129 @@
+"""Which values the label maps of a folder hold, and what that says of the structures that are asked for."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tworulers.ingest.faults import Fault, FaultKind
+from tworulers.io.images import ImageError, count_label_values
+from tworulers.io.label_values import ValueMap
+
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Census:
+    """The values of the label maps of one folder.
+
+    Attributes
+    ----------
+    folder : its name in messages.
+    exams : voxels by value, by exam.
+    faults : label maps that cannot be read, or hold fractional values.
+    """
+
+    folder: str
+    exams: Mapping[str, Mapping[int, int]]
+    faults: Sequence[Fault]
+
+    @property
+    def values(self) -> dict[int, int]:
+        """Return the values but 0 with the number of label maps that hold each, in order."""
+        files = Counter(value for voxels in self.exams.values() for value in voxels if value)
+        return dict(sorted(files.items()))
+
+
+def take_census(folder: str, files: Mapping[str, Path], processes: int) -> Census:
+    """Count the values of label maps, several at a time.
+
+    Parameters
+    ----------
+    folder : its name in messages.
+    files : label map by exam.
+    processes : worker processes; 1 works in this one.
+    """
+    exams: dict[str, Mapping[int, int]] = {}
+    faults = []
+    for exam, found in zip(files, _map(list(files.values()), processes), strict=True):
+        if isinstance(found, ImageError):
+            faults.append(Fault(FaultKind.VALUES, "", str(found), exam=exam, details=found.found))
+        else:
+            exams[exam] = found
+    return Census(folder, exams, faults)
+
+
+def check_values(
+    census: Census, stands_for: ValueMap, structures: Mapping[str, int]
+) -> list[Fault]:
+    """List the label maps with values that stand for nothing, and a folder without any that is asked for.
+
+    Parameters
+    ----------
+    census : the values found.
+    stands_for : what stored values stand for.
+    structures : value that stored ones are replaced by, by structure.
+    """
+    faults = list(census.faults)
+    for exam, voxels in census.exams.items():
+        unexpected = {
+            value: voxels[value] for value in sorted(voxels) if not stands_for.knows(value)
+        }
+        if unexpected:
+            faults.append(
+                Fault(
+                    FaultKind.VALUES,
+                    f"the label values {_list(sorted(stands_for.named))}",
+                    f"{unexpected} (value: voxels)",
+                    "name each value as a structure, or map it with a label_map",
+                    census.folder,
+                    exam,
+                    details={"unexpected": unexpected},
+                )
+            )
+    wanted = set(structures.values())
+    meant = {stands_for.named.get(value, stands_for.others or 0) for value in census.values}
+    if census.exams and not meant & wanted:
+        found = f"{_list([0, *census.values])} alone"
+        expected = f"label maps that hold {_list(list(structures)) or 'a structure'}"
+        mend = "name the structures with predictions.structures, or map the values with a label_map"
+        faults.append(Fault(FaultKind.VALUES, expected, found, mend, census.folder))
+    return faults
+
+
+def note_absent(
+    censuses: Sequence[tuple[Census, ValueMap]], structures: Mapping[str, int]
+) -> list[Fault]:
+    """Note the structures that no label map of any folder holds."""
+    held = {
+        stands_for.named.get(value, stands_for.others or 0)
+        for census, stands_for in censuses
+        for value in census.values
+    }
+    absent = [name for name, value in structures.items() if value not in held]
+    if not absent:
+        return []
+    found = f"no label map holds {', '.join(absent)}: scores of it are undefined in every exam"
+    mend = "leave it out of predictions.structures if it is not meant"
+    return [Fault(FaultKind.VALUES, "", found, mend, note=True)]
+
+
+def _list(values: Sequence[object]) -> str:
+    more = f" and {len(values) - SHOWN} more" if len(values) > SHOWN else ""
+    return ", ".join(map(str, values[:SHOWN])) + more
+
+
+def _map(paths: list[Path], processes: int) -> Iterator[Mapping[int, int] | ImageError]:
+    if processes <= 1 or len(paths) < 8:
+        yield from map(_count, paths)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(_count, paths, chunksize=4)
+
+
+def _count(path: Path) -> Mapping[int, int] | ImageError:
+    try:
+        return count_label_values(path)
+    except ImageError as error:
+        return error
