@@ -10,6 +10,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 
 from tworulers.schema import Settings
+from tworulers.stages._arguments import complete_arguments
 from tworulers.stages._overrides import check_overrides, check_sweep
 from tworulers.stages._run import load_settings
 
@@ -32,6 +33,7 @@ def test_there_are_commands() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_stage_command_composes(command: str) -> None:
     words = shlex.split(command)
+    words[3:] = complete_arguments(words[3:])
     assert importlib.util.find_spec(words[2]) is not None
     overrides = [word for word in words[3:] if word != "-m"]
     check_overrides(words[3:])

@@ -45,7 +45,7 @@ def draw(folder: Path, values: tuple[int, ...] = (1, 2)) -> Path:
 def judge(project: Project, data: Path, *more: str) -> Outcome:
     return project.run(
         "judge", "predictions.name=mine", f"predictions.folder={data / 'predictions'}",
-        f"+predictions.references={{expert: {{folder: {data / 'expert'}, provenance: gold}}}}", *QUICK, *more,
+        f"predictions.references={{expert: {{folder: {data / 'expert'}, provenance: gold}}}}", *QUICK, *more,
     )  # fmt: skip
 
 
@@ -139,13 +139,13 @@ def test_masks_with_none_of_the_structures_stop_with_the_values_found(
     project: Project, tmp_path: Path
 ) -> None:
     data = draw(tmp_path, (3, 255))
-    done = judge(project, data, "attributes=none", "+predictions.structures={anterior: 1}")
+    done = judge(project, data, "attributes=none", "predictions.structures={anterior: 1}")
     assert done.status == 1
     for exam in range(6):
         assert f"e{exam}, expert" in done.said
     assert "expected label maps that hold anterior, found 0, 3, 255 alone" in done.said
     assert not (project.folder / "artifacts").exists()
-    done = judge(project, data, "attributes=none", "+predictions.structures={a: 3, b: 255, c: 4}")
+    done = judge(project, data, "attributes=none", "predictions.structures={a: 3, b: 255, c: 4}")
     assert done.status == 0, done.said
     assert "no label map holds c" in done.said
 
@@ -155,7 +155,7 @@ def test_structures_with_values_above_255_are_scored_as_they_are(
 ) -> None:
     data = draw(tmp_path, (1035, 2035))
     done = judge(
-        project, data, "attributes=none", "+predictions.structures={left: 1035, right: 2035}"
+        project, data, "attributes=none", "predictions.structures={left: 1035, right: 2035}"
     )
     assert done.status == 0, done.said
     dice = project.read("scores.parquet").query("metric == 'dice' and exam_id == 'e0'")
@@ -167,10 +167,10 @@ def test_a_label_map_without_names_and_names_without_a_value_are_refused(
     project: Project, tmp_path: Path
 ) -> None:
     data = draw(tmp_path)
-    done = judge(project, data, "attributes=none", "+predictions.label_map={a: ['1'], b: ['2']}")
+    done = judge(project, data, "attributes=none", "predictions.label_map={a: ['1'], b: ['2']}")
     assert done.status == 1
     assert "predictions.structures is not set" in done.said
     assert "(a, b)" in done.said
-    done = judge(project, data, "attributes=none", "+predictions.structures={a: 1, b: 1, c: 0}")
+    done = judge(project, data, "attributes=none", "predictions.structures={a: 1, b: 1, c: 0}")
     assert "c: 0 is background's" in done.said
     assert "a and b both have 1" in done.said

@@ -129,7 +129,7 @@ def _find_gaps(reading: _Reading) -> None:
         if not getattr(spec, key):
             reading.find("", f"risk.{key} is not set: {meaning}")
     if not spec.groups and not spec.groupings:
-        mend = "name a grouping and its column, such as +risk.groups.sex=gender"
+        mend = "name a grouping and its column, such as risk.groups.sex=gender"
         reading.find("", "risk.groups is empty", mend)
     for name in {UNIT, CLUSTER, SCORE, OUTCOME} & set(spec.groups):
         reading.find("", f"risk.groups: {name!r} is the name of a column of ours", "rename it")

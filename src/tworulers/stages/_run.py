@@ -18,9 +18,11 @@ from tworulers.file_names import check_name, escape_controls
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.schema import Settings
+from tworulers.stages._arguments import complete_arguments
 from tworulers.stages._boundaries import check_homes, check_names
 from tworulers.stages._composed import check_composed
 from tworulers.stages._environment import limit_environment
+from tworulers.stages._home import expand_home
 from tworulers.stages._overrides import check_overrides, check_sweep, check_texts
 from tworulers.stages._showing import show_result
 from tworulers.tracking import RunRecord, require_address, write_record
@@ -68,6 +70,7 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
             say_error(error)
             sys.exit(1)
 
+    sys.argv[1:] = complete_arguments(sys.argv[1:])
     try:
         check_composed(sys.argv[1:], root / "conf")
         check_overrides(sys.argv[1:])
@@ -121,6 +124,7 @@ def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Pat
     settings = load_settings(config)
     overrides = list(HydraConfig.get().overrides.task)
     check_texts(overrides, config)
+    expand_home(settings)
     check_names(settings)
     check_homes(settings.paths, overrides, root)
     if settings.tracking.enabled:
