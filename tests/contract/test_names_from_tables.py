@@ -53,3 +53,74 @@ def test_names_of_risk_groups_are_text_and_a_turned_score_is_said(tmp_path: Path
     assert "auc/name/A-B/A%2FB" in metrics
     groups = {name.split("/")[2] for name in metrics if name.startswith("auc/name/")}
     assert len(groups) == len(NAMES)
+
+
+RACES = ("Black / African American", "Hispanic / Latino", "$\\frac{$ [/bold]")
+QUICK = (
+    "tracking=off", "audit.metrics=[dice]", "audit.bootstrap_draws=20", "audit.permutations=20",
+    "audit.power_draws=0",
+)  # fmt: skip
+
+
+def write_scores(path: Path, exams: int, step: float) -> None:
+    rows = ["exam_id;patient_id;race;bmi;structure;metric;value"]
+    for place in range(exams):
+        for structure in ("vb", "disc"):
+            if (place, structure) == (3, "disc"):
+                continue
+            value = f"{0.7 + (place * 7 % 23) / 100 + step:.3f}".replace(".", ",")
+            rows.append(
+                f"e{place};p{place};{RACES[place % 3]};{20 + place % 9},5;{structure};dice;{value}"
+            )
+    path.write_text("\n".join(rows) + "\n", encoding="cp1252")
+
+
+def test_slashes_gaps_and_decimal_commas_of_score_tables(tmp_path: Path) -> None:
+    project = Project.at(tmp_path / "project")
+    for name, exams, step in (("gold", 24, 0.0), ("silver", 30, 0.02)):
+        write_scores(tmp_path / f"{name}.csv", exams, step)
+    levels = "\n".join(f"      {json.dumps(race)}: [{json.dumps(race)}]" for race in RACES)
+    (project.folder / "conf" / "attributes" / "races.yaml").write_text(
+        f"name: races\ngroupings:\n  race:\n    kind: levels\n    column: race\n    levels:\n{levels}\n"
+    )
+    given = (
+        f"scores.file={tmp_path / 'gold.csv'}", "scores.provenance=gold", "scores.layout=long",
+        "attributes=races", *QUICK,
+    )  # fmt: skip
+    done = project.run("audit", *given, "audit.linear_terms=[race,bmi]", "paths.outputs=one")
+    assert done.status == 0, done.said
+    assert "dice of disc lacks in 1 of 24 exams" in done.said
+    assert "numbers are read with a decimal comma" in done.said
+    for race in RACES:
+        assert f"{race} (n 8)" in done.said
+    (rates,) = (project.folder / "one").rglob("rates.parquet")
+    assert set(pd.read_parquet(rates)["group"]) == set(RACES)
+    (linear,) = (project.folder / "one").rglob("linear.parquet")
+    assert pd.read_parquet(linear)["term"].str.contains("bmi").any()
+    done = project.run(
+        "compare", *given, f"against.file={tmp_path / 'silver.csv'}", "against.provenance=silver",
+        "against.layout=long", "paths.outputs=two",
+    )  # fmt: skip
+    assert done.status == 0, done.said
+    assert "Compared over the 24 exams that both judged; 6 more of silver left out" in done.said
+
+
+def test_tables_that_are_not_whole_end_in_one_message(tmp_path: Path) -> None:
+    project = Project.at(tmp_path / "project")
+    for text, words in (
+        (
+            "exam_id,sex,dice\na,F,0.9\nb,M\nc,F,0.8,0.7\n",
+            ["fewer in 1 row, line 3", "more in 1 row, line 4"],
+        ),
+        ("exam_id,sex,dice,sex\na,F,0.9,M\n", ["'sex' twice, as columns 2 and 4"]),
+        ("exam_id,sex,dice\na,F,0.9\nb,M,0.", ["line break"]),
+        ("exam_id,dice_vb,vb_dice\na,0.9,0.1\n", ["'dice_vb' and 'vb_dice'"]),
+    ):
+        (tmp_path / "scores.csv").write_text(text)
+        done = project.run(
+            "audit", f"scores.file={tmp_path / 'scores.csv'}", "scores.provenance=gold", "attributes=none", *QUICK
+        )  # fmt: skip
+        for word in words:
+            assert word in done.said
+        assert "Traceback" not in done.said
+        assert done.status == (0 if words == ["line break"] else 1)

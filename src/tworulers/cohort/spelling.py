@@ -84,9 +84,9 @@ def merge_spellings(values: pd.Series) -> tuple[pd.Series, pd.DataFrame]:
     )
     counts = values[~blank].astype(str).value_counts()
     chosen: dict[str, str] = {}
-    for key, group in text[~blank].groupby(text[~blank].map(fold_spelling)):
-        sizes = group.value_counts()
-        chosen[str(key)] = min(sizes.index, key=lambda name: (-sizes[name], name.isupper(), name))
+    sizes = {str(name): int(n) for name, n in text[~blank].value_counts().items()}
+    for name in sorted(sizes, key=lambda name: (-sizes[name], name.isupper(), name)):
+        chosen.setdefault(fold_spelling(name), name)
     merged = text.map(lambda value: chosen[fold_spelling(value)], na_action="ignore")
     changes = [
         {"spelling": spelling, "merged_into": chosen[fold_spelling(spelling)], "exams": int(count)}

@@ -78,7 +78,7 @@ def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> Scor
     table = _filter_rows(table, spec, notes)
     spread = _spread_wide if spec.layout == "wide" else _spread_long
     cells = spread(table, spec, metrics)
-    cells = _complete(cells, notes)
+    cells = _complete(_merge_structures(cells, spec, notes), notes)
     scores = _read_values(cells, spec, metrics, notes)
     scores = _add_macro(scores, notes)
     scores = scores.assign(regime=regime, ruler=ruler, provenance=spec.provenance)
@@ -143,15 +143,15 @@ def _complete(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metric]) -> pd.DataFrame:
     """Lay columns of scores out as rows: exam_id, structure, metric, cell."""
     file = str(spec.file)
-    named = {ours: theirs for ours, theirs in spec.columns.items() if "/" in ours}
+    named = [(ours, theirs) for ours, theirs in spec.columns.items() if "/" in ours]
     if not named:
         named = _find_columns(list(table.columns), metrics)
     if not named:
         expected = f"columns such as dice_disc (metrics {', '.join(metrics)})"
-        mend = "map them: columns.disc/dice=<name>"
+        mend = "map them: '+scores.columns={disc/dice: <name>}'"
         refuse(_fault(file, expected, f"{list(table)}", mend))
     faults = []
-    for ours, theirs in named.items():
+    for ours, theirs in named:
         if theirs not in table:
             faults.append(_fault(file, f"column {theirs!r}", f"{list(table)}", f"for {ours}"))
         if ours.rpartition("/")[2] not in metrics:
@@ -171,23 +171,38 @@ def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
                 "cell": table[theirs],
             }
         )
-        for ours, theirs in named.items()
+        for ours, theirs in named
     ]
+    refuse(*_find_same_scores(named, file))
     return pd.concat(parts, ignore_index=True)
 
 
-def _find_columns(names: Sequence[str], metrics: dict[str, Metric]) -> dict[str, str]:
+def _find_same_scores(named: Sequence[tuple[str, str]], file: str) -> list[Fault]:
+    """List the columns that hold one metric of one structure between them."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for ours, theirs in named:
+        structure, _, metric = ours.rpartition("/")
+        columns.setdefault((fold_spelling(structure), metric), []).append(theirs)
+    mend = "rename one, or map the one that is meant: '+scores.columns={structure/metric: <name>}'"
+    return [
+        _fault(file, f"one column of {metric} of {structure}", " and ".join(map(repr, same)), mend)
+        for (structure, metric), same in columns.items()
+        if len(same) > 1
+    ]
+
+
+def _find_columns(names: Sequence[str], metrics: dict[str, Metric]) -> list[tuple[str, str]]:
     """Understand columns named `dice_disc` or `disc_dice`, and a lone `dice` as that of all."""
-    found = {}
+    found = []
     for name in names:
         for metric in sorted(metrics, key=len, reverse=True):
             folded = name.casefold()
             if folded == metric:
-                found[f"all/{metric}"] = name
+                found.append((f"all/{metric}", name))
             elif folded.startswith(f"{metric}_"):
-                found[f"{name[len(metric) + 1 :]}/{metric}"] = name
+                found.append((f"{name[len(metric) + 1 :]}/{metric}", name))
             elif folded.endswith(f"_{metric}"):
-                found[f"{name[: -len(metric) - 1]}/{metric}"] = name
+                found.append((f"{name[: -len(metric) - 1]}/{metric}", name))
             else:
                 continue
             break
@@ -210,13 +225,28 @@ def _spread_long(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
         expected = f"metrics {', '.join(metrics)}"
         mend = "declare measures of your own in scores.measures"
         faults.append(_fault(file, expected, ", ".join(map(repr, unknown)), mend))
+    refuse(*faults)
+    return cells
+
+
+def _merge_structures(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.DataFrame:
+    """Give spellings of one structure one name, and refuse a score that is then given twice."""
+    folded = cells["structure"].map(fold_spelling)
+    names = {MACRO: MACRO}
+    counts = cells["structure"].value_counts()
+    for name in sorted(counts.index, key=lambda name: (-counts[name], name.isupper(), name)):
+        chosen = names.setdefault(fold_spelling(name), str(name).strip())
+        if name != chosen:
+            notes.append(f"structure {name!r} taken as {chosen!r}")
+    cells = cells.assign(structure=folded.map(names))
     twice = cells[cells.duplicated(["exam_id", "structure", "metric"])]
-    faults += [
-        _fault(file, f"one {row.metric} of {row.structure}", "several", "", str(row.exam_id))
+    faults = [
+        _fault(
+            str(spec.file), f"one {row.metric} of {row.structure}", "several", "", str(row.exam_id)
+        )
         for row in twice.head(SHOWN).itertuples()
     ]
-    faults += _tell_more(spec, len(twice), "scores given twice")
-    refuse(*faults)
+    refuse(*faults, *_tell_more(spec, len(twice), "scores given twice"))
     return cells
 
 
@@ -307,7 +337,7 @@ def _describe_exams(
     if spec.cohort is not None:
         return read_exam_table(spec.cohort, spec.cohort_columns, spec.missing, exams, notes)
     used = set(spec.columns.values()) | {"structure", "metric", "value"}
-    used |= set(_find_columns(list(table.columns), metrics).values())
+    used |= {name for _, name in _find_columns(list(table.columns), metrics)}
     people = table.drop(columns=[c for c in table if c in used and c not in scores])
     people = people.drop(columns=[c for c in ("structure", "metric", "value") if c in people])
     return _describe(people.drop_duplicates(), exams, spec.missing, str(spec.file), notes)

@@ -26,6 +26,11 @@ INTEGER_TOLERANCE = 1e-3
 MAX_VOXELS = 2**30
 """Most voxels of an image; the variable TWORULERS_MAX_VOXELS sets another limit."""
 
+MAX_VALUES = 2**16
+"""Most different values of a label map; an image of intensities has more."""
+
+SHOWN = 10
+
 _SLAB = 2**20
 """Voxels that are looked at at once where a copy of all of them would be large."""
 
@@ -158,11 +163,18 @@ def read_label(
     found: Counter[int] = Counter()
     for slab, part in _whole_parts(stored, path):
         found.update(_count_values(part))
+        if len(found) > MAX_VALUES:
+            raise ImageError(
+                f"{path}: more than {MAX_VALUES:,} different values; expected a label map. Is this the image?",
+                "values",
+            )
         array[slab] = meaning.apply(part)
     unexpected = {value: found[value] for value in sorted(found) if not meaning.knows(value)}
     if unexpected:
+        first = dict(list(unexpected.items())[:SHOWN])
+        more = f" and {len(unexpected) - SHOWN} more values" if len(unexpected) > SHOWN else ""
         raise ImageError(
-            f"{path}: unexpected label values {unexpected} (value: voxels); expected {sorted(meaning.named)[:20]}. "
+            f"{path}: unexpected label values {first}{more} (value: voxels); expected {sorted(meaning.named)[:20]}. "
             f"Map them to the structures of the dataset, or correct the file",
             "values",
             {"unexpected": unexpected, "values": dict(sorted(found.items()))},

@@ -50,7 +50,15 @@ def write_comparison(
 ) -> dict[str, float]:
     """Write a comparison's tables, its summary and what MLflow shows of it; return its main counts
     under its name.
+
+    Raises
+    ------
+    ValueError : another comparison of the same run has this folder: `a_b` with `c`, and `a` with `b_c`.
     """
+    if (folder / "summary.json").exists():
+        raise ValueError(
+            f"two comparisons would be filed as {folder.name!r}: name a regime or ruler otherwise"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     for field in fields(found):
         if field.name != "summary":

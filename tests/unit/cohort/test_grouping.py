@@ -179,3 +179,28 @@ def test_near_duplicate_spellings_are_merged_and_listed() -> None:
     }
     backwards = merge_spellings(values[::-1])[0][::-1]
     pd.testing.assert_series_equal(merged, backwards)
+
+
+@pytest.mark.parametrize(
+    "grouping",
+    [
+        Grouping(kind="levels", column="mrn", levels={f"g{i}": [f"{i}"] for i in range(51)}),
+        Grouping(kind="quantiles", column="mrn", quantiles=10**12),
+        Grouping(kind="bins", column="mrn", edges=list(map(float, range(50)))),
+        Grouping(kind="random", group_order=[f"g{i}" for i in range(51)]),
+        Grouping(kind="intersection", of=["ten", "six"]),
+    ],
+)
+def test_more_groups_than_can_be_compared_are_refused_before_they_are_made(grouping) -> None:
+    parts = {
+        "ten": Grouping(kind="quantiles", column="age", quantiles=10),
+        "six": Grouping(kind="quantiles", column="age", quantiles=6),
+    }
+    with pytest.raises(GroupingError, match="expected at most 50 groups, found"):
+        name_groups(grouping, parts)
+
+
+def test_bins_of_a_column_with_decimal_commas() -> None:
+    cohort = pd.DataFrame({"exam_id": list("abc"), "bmi": ["21,5", "30", "25,0"]})
+    bins = Grouping(kind="bins", column="bmi", edges=[25.0])
+    assert assign_groups(cohort, bins).tolist() == ["<25", "25+", "25+"]

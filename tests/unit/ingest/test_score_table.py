@@ -206,3 +206,30 @@ def test_cord_areas_with_demographics(shared: Path) -> None:
     whole = read_score_table(ScoreTable(**{**spec.__dict__, "filters": {}}), "silver")
     assert (len(whole.cohort), whole.cohort["patient_id"].nunique()) == (951, 463)
     assert pd.isna(whole.scores["undefined_because"]).all()
+
+
+@pytest.mark.parametrize(
+    "columns", ["dice,Dice", "dice_vb,vb_dice", "dice_vb,dice_VB", "dice_a b,dice_a_b"]
+)
+def test_two_columns_of_one_score_are_refused_by_both_names(tmp_path: Path, columns: str) -> None:
+    file = write(tmp_path, f"exam_id,{columns}\na,0.9,0.1\n")
+    with pytest.raises(IngestError) as caught:
+        read_score_table(ScoreTable(file, provenance="gold"), "gold")
+    for name in columns.split(","):
+        assert repr(name) in str(caught.value)
+
+
+def test_spellings_of_a_structure_are_one_and_a_macro_is_no_structure(tmp_path: Path) -> None:
+    rows = ["a,vb,0.8", "a,disc,0.6", "a,Macro,0.5", "b,VB ,0.4", "b,disc,0.6", "b,macro,0.5"]
+    text = "exam_id,structure,value,metric\n" + "".join(f"{row},dice\n" for row in rows)
+    found = read_score_table(ScoreTable(write(tmp_path, text), "long", provenance="gold"), "gold")
+    wide = found.scores.pivot_table("value", "exam_id", "structure")
+    assert wide.to_dict() == {
+        "vb": {"a": 0.8, "b": 0.4}, "disc": {"a": 0.6, "b": 0.6}, "macro": {"a": 0.5, "b": 0.5},
+    }  # fmt: skip
+    notes = "\n".join(found.notes)
+    assert "structure 'Macro' taken as 'macro'" in notes
+    assert "'VB' taken as 'vb'" in notes or "'vb' taken as 'VB'" in notes
+    twice = text + "a,DISC,0.1,dice\n"
+    with pytest.raises(IngestError, match="one dice of disc, found several"):
+        read_score_table(ScoreTable(write(tmp_path, twice), "long", provenance="gold"), "gold")

@@ -16,6 +16,7 @@ from tworulers.io.images import (
     write_image,
     write_label,
 )
+from tworulers.io.memory import available_bytes
 
 AFFINE = np.diag([0.5, 0.5, 4.0, 1.0])
 
@@ -108,3 +109,38 @@ def test_a_shifted_origin_is_another_grid_and_shear_is_seen(tmp_path: Path) -> N
     assert read_header(save(tmp_path / "c.nii.gz", array, sheared)).shear == pytest.approx(
         0.099504, abs=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [("63", r"a\.nii\.gz has 64 voxels by its header .*TWORULERS_MAX_VOXELS"), ("64", None)],
+)
+def test_voxels_are_counted_before_they_are_read(tmp_path, monkeypatch, limit, words) -> None:
+    monkeypatch.setenv("TWORULERS_MAX_VOXELS", limit)
+    path = save(tmp_path / "a.nii.gz", np.zeros((4, 4, 4), np.uint8))
+    for read in (read_image, read_label):
+        if words is None:
+            assert read(path).array.size == 64
+            continue
+        with pytest.raises(ImageError, match=words) as caught:
+            read(path)
+        assert caught.value.kind == "size"
+
+
+def test_what_does_not_fit_into_memory_is_refused_by_the_header(tmp_path, monkeypatch) -> None:
+    path = save(tmp_path / "a.nii.gz", np.zeros((64, 64, 64), np.int16))
+    monkeypatch.setattr("tworulers.io.images.available_bytes", lambda: 64**3 * 3 - 1)
+    with pytest.raises(ImageError, match=r"a\.nii\.gz needs 1 MB to be read .* 1 MB are available"):
+        read_label(path)
+    monkeypatch.setattr("tworulers.io.images.available_bytes", lambda: 64**3 * 3)
+    assert read_label(path).array.size == 64**3
+    assert available_bytes() is None or available_bytes() > 0
+
+
+def test_an_image_of_intensities_is_no_label_map(tmp_path: Path) -> None:
+    few = save(tmp_path / "few.nii", np.arange(1000, dtype=np.int16).reshape(10, 10, 10))
+    with pytest.raises(ImageError, match=r"11: 1\} and 988 more values"):
+        read_label(few, [1])
+    many = save(tmp_path / "many.nii", np.arange(50**3, dtype=np.int32).reshape(50, 50, 50))
+    with pytest.raises(ImageError, match=r"more than 65,536 different values.* Is this the image"):
+        read_label(many, [1])
