@@ -104,6 +104,13 @@ class Layout:
         return cls(root, folder, folder)
 
     @classmethod
+    def of_table(cls, settings: Settings, root: Path) -> "Layout":
+        """Lay out the audits of a ready table of scores, below `tables/` beside the datasets."""
+        home, name = root / settings.paths.outputs, Path(str(settings.scores.file)).stem
+        folder = place_within(home, "tables", table=name, attributes=settings.attributes.name)
+        return cls(root, folder, folder)
+
+    @classmethod
     def of_risk(cls, settings: Settings, root: Path, name: str) -> "Layout":
         """Lay out the audits of a table of risks, below `risk/` beside the datasets, one folder a use."""
         home = root / settings.paths.outputs

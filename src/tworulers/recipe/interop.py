@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tworulers.file_names import check_name
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import (
     facts_from_json,
@@ -247,7 +248,8 @@ def export_trained_model(
     """
     plans, facts = plans_to_json(model.plans), facts_to_json(model.facts)
     name = f"{TRAINER}__{model.plans.plans_name}__{model.configuration}"
-    folder = results / model.plans.dataset_name / name
+    dataset = check_name(model.plans.dataset_name, "dataset_name of the plan")
+    folder = results / dataset / check_name(name, "model")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "plans.json").write_text(json.dumps(plans, indent=2))
     (folder / "dataset.json").write_text(json.dumps(facts, indent=2))

@@ -16,7 +16,7 @@ from tworulers.ingest.completeness import find_lacking, tell_lacking
 from tworulers.ingest.score_table import read_score_table
 from tworulers.io.audits import write_audit
 from tworulers.io.console import say, show_table
-from tworulers.io.paths import Layout
+from tworulers.io.paths import Layout, place_within
 from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
 from tworulers.metrics.asked import list_asked, require_metrics, require_structures
 from tworulers.report.gallery import ShownAudit, audit_figures
@@ -194,14 +194,13 @@ def gather(settings: Settings, layout: Layout) -> Judged:
     absent = [metric for metric in list_asked(settings.audit) if metric not in scored]
     note = f"the table holds no {', '.join(absent)}: asked for, not audited"
     title = f"the labels of {Path(settings.scores.file).name}"
-    result = layout.root / settings.paths.outputs / "tables" / Path(settings.scores.file).stem
     return Judged(
         scores=records.scores,
         cohort=records.cohort,
         measures=records.measures,
         regime=str(records.scores["regime"].iloc[0]),
         ruler=Ruler(name, title, "table", provenance=spec.provenance),
-        result=result / settings.attributes.name / name,
+        result=place_within(Layout.of_table(settings, layout.root).outputs, ruler=name),
         structures=[],
         dataset=Path(settings.scores.file).stem,
         notes=(*records.notes, *([note] if absent else [])),

@@ -13,7 +13,7 @@ from tworulers.audit import audit_scores
 from tworulers.ingest.score_table import ScoreRecords, read_score_table
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
-from tworulers.io.paths import Layout
+from tworulers.io.paths import Layout, place_within
 from tworulers.io.records import (
     folder_written_beside,
     made_by,
@@ -311,8 +311,8 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     found = compare_rulers(base, other, groups, settings.audit, patients=patients)
     found.summary.update(common.count())
     stem = Path(str(settings.scores.file)).stem
-    root = layout.root / settings.paths.outputs / "tables" / stem / settings.attributes.name
-    result = root / f"{names[0]}_and_{names[1]}"
+    root = Layout.of_table(settings, layout.root).outputs
+    result = place_within(root, comparison=f"{names[0]}_and_{names[1]}")
     with folder_written_beside(result) as folder:
         metrics = write_comparison(found, folder, f"{names[0]}_{names[1]}")
     show_rulers(found)
