@@ -148,7 +148,7 @@ def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
         named = _find_columns(list(table.columns), metrics)
     if not named:
         expected = f"columns such as dice_disc (metrics {', '.join(metrics)})"
-        mend = "map them: '+scores.columns={disc/dice: <name>}'"
+        mend = "map them: 'scores.columns={disc/dice: <name>}'"
         refuse(_fault(file, expected, f"{list(table)}", mend))
     faults = []
     for ours, theirs in named:
@@ -183,7 +183,7 @@ def _find_same_scores(named: Sequence[tuple[str, str]], file: str) -> list[Fault
     for ours, theirs in named:
         structure, _, metric = ours.rpartition("/")
         columns.setdefault((fold_spelling(structure), metric), []).append(theirs)
-    mend = "rename one, or map the one that is meant: '+scores.columns={structure/metric: <name>}'"
+    mend = "rename one, or map the one that is meant: 'scores.columns={structure/metric: <name>}'"
     return [
         _fault(file, f"one column of {metric} of {structure}", " and ".join(map(repr, same)), mend)
         for (structure, metric), same in columns.items()
