@@ -299,7 +299,10 @@ class Report:
 
 @dataclass
 class Paths:
-    """Where results go, relative to the project root: `repro` below `artifacts/`, `sweep` below `sweeps/`."""
+    """Where results go, relative to the project root: `repro` below `artifacts/`, `sweep` below `sweeps/`.
+
+    Without `outputs` every run gets a folder of its own.
+    """
 
     name: str = UNSET
     artifacts: str = "artifacts"

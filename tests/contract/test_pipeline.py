@@ -147,8 +147,6 @@ def test_every_choice_composes(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://localhost:5000")
     given = ["dataset.root=/data", "split.file=/data/splits.json"]
     group, name = path.parent.name, path.stem
-    if (group, name) == ("paths", "sweep"):
-        pytest.skip("names its folder after the running sweep")
     ConfigStore.instance().store(name="schema", node=Settings)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         config = compose("config", [f"{group}={name}", *given])

@@ -2,9 +2,7 @@
 
 import json
 import os
-import runpy
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,86 +11,21 @@ import nibabel
 import numpy as np
 import pandas as pd
 import pytest
+import small_line
 import torch
+from small_line import BASE, COHORT, NETWORK, command, read_tree
 
-from tworulers.recipe import parallel, store
-from tworulers.recipe.train import train_fold
+from tworulers.recipe import store
 from tworulers.stages import _phantom, _predicting
 
-ROOT = Path(__file__).parents[2]
-HERE = ("tracking=off", "processes=1")
-COHORT = (
-    "dataset.phantom.patients=14",
-    "dataset.phantom.exams=16",
-    "dataset.phantom.gold_patients=8",
-    "dataset.phantom.shape=[16,32,32]",
-    "dataset.phantom.spacing=[4.0,4.6,2.8]",
-)
-NETWORK = (
-    "grid.configurations=[3d_fullres]",
-    "grid.folds=[0]",
-    "recipe.plan.stages=2",
-    "recipe.epochs=1",
-    "recipe.iterations=2",
-    "recipe.validation_iterations=1",
-    # A network that has learnt nothing yet: its label maps are noise, which every change of a setting shows in.
-    "recipe.cautious_start=false",
-    "recipe.cleanup=none",
-    "recipe.select=false",
-    "trainer.predict_batch=1",
-)
-BASE = Path("artifacts/phantom")
+
+@pytest.fixture
+def project(small_line: Path) -> Path:
+    return small_line
 
 
 class InterruptionError(OSError):
     """What stops a stage in these tests."""
-
-
-def command(stage: str, *overrides: str) -> int:
-    """Run a stage as its command does, in this process; return its exit status."""
-    before = sys.argv
-    sys.argv = [stage, *overrides, *HERE]
-    try:
-        runpy.run_module(f"tworulers.stages.{stage}", run_name="__main__", alter_sys=True)
-    except SystemExit as ended:
-        return int(ended.code or 0)
-    finally:
-        sys.argv = before
-    return 0
-
-
-@pytest.fixture(scope="module")
-def line(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a dozen exams, prepared, and one fold of an untaught gold model."""
-    project = tmp_path_factory.mktemp("line")
-    shutil.copytree(ROOT / "conf", project / "conf")
-    shutil.copy(ROOT / "dvc.yaml", project)
-    before = Path.cwd()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(project)
-        patch.setattr(parallel, "run_folds", train_here)
-        assert command("cohort", *COHORT) == 0
-        assert command("split", "split.folds=2", "split.test=0.3", "split.strata=[]") == 0
-        assert command("plan", *NETWORK) == 0
-        assert command("preprocess", *NETWORK) == 0
-        assert command("train", "regime=gold", *NETWORK) == 0
-        assert command("select", "regime=gold", *NETWORK) == 0
-    assert Path.cwd() == before
-    return project
-
-
-@pytest.fixture
-def project(line: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that project for each test, as the working folder; folds train in this process."""
-    shutil.copytree(line, tmp_path / "project", symlinks=True)
-    monkeypatch.chdir(tmp_path / "project")
-    monkeypatch.setattr(parallel, "run_folds", train_here)
-    return tmp_path / "project"
-
-
-def train_here(tasks: Any, *_: Any) -> None:
-    for task in tasks:
-        train_fold(task)
 
 
 def stop_after(
@@ -116,28 +49,6 @@ def stop_after(
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, interrupted)
         assert command(stage, *given) == status
-
-
-def read_tree(folder: Path) -> dict[str, Any]:
-    """Read what a result says, without what two equal results may differ in."""
-    found: dict[str, Any] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.name.endswith(".nii.gz"):
-            image = nibabel.load(path)
-            found[name] = (np.asarray(image.dataobj).tobytes(), image.affine.tobytes())
-        elif path.suffix == ".parquet":
-            frame = pd.read_parquet(path)
-            found[name] = frame.drop(columns="seconds", errors="ignore").to_json()
-        elif path.suffix == ".npz":
-            found[name] = {key: value.tobytes() for key, value in np.load(path).items()}
-        elif path.name == "final.pt":
-            weights = torch.load(path, weights_only=True)["network_weights"]
-            found[name] = {key: value.numpy().tobytes() for key, value in weights.items()}
-        elif path.suffix == ".npy":
-            found[name] = path.read_bytes()
-    assert found
-    return found
 
 
 def change_file(path: Path, change: Callable[[Path], None]) -> None:
@@ -176,7 +87,7 @@ def change_arrays(project: Path) -> None:
 
 
 CHANGES: dict[str, tuple[tuple[str, ...], Callable[[Path], None]]] = {
-    "recipe": (("recipe.mirror=true",), change_nothing),
+    "recipe": (("recipe.mirror=false",), change_nothing),
     "trainer": (("trainer.precision=bf16-mixed",), change_nothing),
     "plans": ((), lambda project: change_patch(project / BASE / "plan" / "plans.json")),
     "arrays": ((), change_arrays),
@@ -299,7 +210,7 @@ def test_interrupted_training_is_all_of_one_making(
 ) -> None:
     overrides, change = TRAINING[changed]
     asked = ("train", "regime=gold", *NETWORK, "grid.folds=[0,1]")
-    stop_after(1, sys.modules[__name__], "train_fold", monkeypatch, *asked)
+    stop_after(1, small_line, "train_fold", monkeypatch, *asked)
     first = read_tree(project / BASE / "scratch" / "gold" / "3d_fullres" / "result")
     change(project)
     result = project / BASE / "models" / "gold" / "3d_fullres"

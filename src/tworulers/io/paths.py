@@ -1,6 +1,6 @@
 """Where everything lies: every location of the project, spelled once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -82,7 +82,11 @@ def place_within(home: Path, *folders: str, **names: str) -> Path:
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of one dataset. `inputs` is what the pipeline made; `outputs` differs from it in a sweep."""
+    """The files of one dataset, as they are read: from `outputs` where a run's own folder holds them, else `inputs`.
+
+    `inputs` is what the pipeline made; `outputs` is where this run writes, which in a sweep is a folder of its own.
+    A stage names what it writes through `results`.
+    """
 
     root: Path
     inputs: Path
@@ -122,29 +126,45 @@ class Layout:
         return place_within(self.outputs, use=name)
 
     @property
+    def results(self) -> "Layout":
+        """The same files where this run writes them: below its own folder alone."""
+        return replace(self, inputs=self.outputs)
+
+    def find(self, *folders: str, **names: str) -> Path:
+        """Return a place below this run's own folder if it is there, else where the pipeline has it."""
+        own = place_within(self.outputs, *folders, **names)
+        return own if own.exists() else place_within(self.inputs, *folders, **names)
+
+    def follow(self, path: Path) -> Path:
+        """Return a place that settings name; one of the pipeline's results is found as every other."""
+        if not path.is_relative_to(self.inputs):
+            return path
+        return self.find(*path.relative_to(self.inputs).parts)
+
+    @property
     def cohort(self) -> Path:
         """Folder of the cohort table, its exclusions and descriptions."""
-        return place_within(self.inputs, "cohort")
+        return self.find("cohort")
 
     @property
     def source(self) -> Path:
         """Folder of generated images and labels."""
-        return place_within(self.inputs, "source")
+        return self.find("source")
 
     @property
     def inventory(self) -> Path:
         """List of the files outside the project that settings name, by content."""
-        return place_within(self.inputs, "inventory.json")
+        return place_within(self.outputs, "inventory.json")
 
     @property
     def files(self) -> Path:
         """Folder of what every exam's image and label hold, as digests."""
-        return place_within(self.inputs, "files")
+        return self.find("files")
 
     @property
     def digests(self) -> Path:
         """Digests of files that were read before."""
-        return place_within(self.inputs, "scratch", "digests.json")
+        return place_within(self.outputs, "scratch", "digests.json")
 
     @property
     def check(self) -> Path:
@@ -154,20 +174,20 @@ class Layout:
     @property
     def split(self) -> Path:
         """Folder of the splits and folds."""
-        return place_within(self.inputs, "split")
+        return self.find("split")
 
     @property
     def plan(self) -> Path:
         """Folder of the fingerprint and the plans."""
-        return place_within(self.inputs, "plan")
+        return self.find("plan")
 
     def arrays(self, configuration: str) -> Path:
         """Folder of the preprocessed images of a configuration."""
-        return place_within(self.inputs, "arrays", configuration=configuration)
+        return self.find("arrays", configuration=configuration)
 
     def model(self, regime: str, configuration: str) -> Path:
         """Folder of the trained folds of a regime and configuration."""
-        return place_within(self.inputs, "models", regime=regime, configuration=configuration)
+        return self.find("models", regime=regime, configuration=configuration)
 
     def models(self, regime: str) -> Path:
         """Folder of the trained models of a regime, one a configuration."""
@@ -175,20 +195,20 @@ class Layout:
 
     def scratch(self, regime: str, configuration: str) -> Path:
         """Folder of checkpoints that only an interrupted training leaves behind."""
-        return place_within(self.inputs, "scratch", regime=regime, configuration=configuration)
+        return place_within(self.outputs, "scratch", regime=regime, configuration=configuration)
 
     @property
     def annotations(self) -> Path:
         """Folder of machine labels made by the gold model."""
-        return place_within(self.inputs, "annotations")
+        return self.find("annotations")
 
     def selection(self, regime: str) -> Path:
         """Folder of the configuration choice of a regime."""
-        return place_within(self.inputs, "selection", regime=regime)
+        return self.find("selection", regime=regime)
 
     def predictions(self, regime: str) -> Path:
         """Folder of the test label maps and confidences of a regime."""
-        return place_within(self.inputs, "predictions", regime=regime)
+        return self.find("predictions", regime=regime)
 
     def confidence(self, regime: str) -> Path:
         """Table of how sure a regime's networks were of each test exam."""
@@ -196,7 +216,7 @@ class Layout:
 
     def scores(self, regime: str, ruler: str) -> Path:
         """Folder of the scores of a regime under a ruler."""
-        return place_within(self.inputs, "scores", regime=regime, ruler=ruler)
+        return self.find("scores", regime=regime, ruler=ruler)
 
     def audit(self, regime: str, ruler: str) -> Path:
         """Folder of the verdict tables of a regime under a ruler."""
@@ -215,6 +235,16 @@ class Layout:
     def report(self) -> Path:
         """Folder of the page and its figures."""
         return place_within(self.outputs, "report")
+
+    @property
+    def how_to_fill(self) -> str:
+        """Say how audits come into a folder beside the pipeline's; nothing where this is the pipeline's."""
+        if self.outputs == self.inputs:
+            return ""
+        return (
+            "; audits of one folder are read together, so make them in a folder of your own and name it in each "
+            "command: paths=sweep paths.outputs=sweeps/NAME, with audit -m ruler=gold,silver first"
+        )
 
     def relative(self, path: Path) -> str:
         """Write a path as seen from the project root."""

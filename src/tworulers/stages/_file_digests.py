@@ -31,7 +31,7 @@ def write_file_digests(cohort: pd.DataFrame, channels: Sequence[str], layout: La
     digests = digest_files(
         files, layout.digests, lambda paths, total: track(paths, total, "reading images and labels")
     )
-    with folder_written_beside(layout.files) as folder:
+    with folder_written_beside(layout.results.files) as folder:
         read = {exam: [digests[path] for path in images[exam]] for exam in sorted(images)}
         write_json(read, folder / "images.json")
         write_json({exam: digests[labels[exam]] for exam in sorted(labels)}, folder / "labels.json")

@@ -46,10 +46,10 @@ def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
             exclusions=hide_names(ingested.exclusions, key),
             volumes=hide_names(ingested.volumes, key),
         )
-    with folder_written_beside(layout.source) as folder:
+    with folder_written_beside(layout.results.source) as folder:
         write_json([asdict(fault) for fault in ingested.faults], folder / "faults.json")
         write_table(ingested.volumes, folder / "volumes.parquet")
-    labels = layout.source / "labels"
+    labels = layout.results.source / "labels"
     cohort = write_mapped_labels(ingested.cohort, dataset, layout.root, labels)
     if dataset.gold_share is not None:
         share, seed = dataset.gold_share, settings.split.seed

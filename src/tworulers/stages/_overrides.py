@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -57,7 +58,15 @@ def check_sweep(arguments: Sequence[str], grid: Mapping[str, Any]) -> None:
     ------
     ValueError : with the choice that is not in the grid, and where a sweep over it may write.
     """
-    if not set(SWEEP_FLAGS) & set(arguments) or "paths=sweep" in arguments:
+    if not is_sweep(arguments):
+        return
+    given = {argument.partition("=")[0] for argument in arguments}
+    if "hydra.sweep.dir" in given:
+        raise ValueError(
+            "hydra.sweep.dir is given by the command itself: each sweep has a folder of its own below sweeps/; add "
+            "paths=sweep to write results there"
+        )
+    if "paths=sweep" in arguments and "paths.outputs" not in given:
         return
     lists = {"regime": grid["regimes"], "ruler": grid["rulers"]}
     lists |= {"configuration": grid["configurations"], "dataset": [grid["dataset"]]}
@@ -67,12 +76,27 @@ def check_sweep(arguments: Sequence[str], grid: Mapping[str, Any]) -> None:
         if not override.is_sweep_override():
             continue
         swept = set(override.sweep_string_iterator())
+        if override.key_or_group == "paths.outputs":
+            continue
         if not swept <= set(lists.get(override.key_or_group, [])):
             raise ValueError(
-                f"a sweep over {argument!r} would overwrite results of the pipeline, whose grid (conf/grid.yaml) "
-                f"has {', '.join(f'{name}: {list(of)}' for name, of in lists.items())}; add paths=sweep to write "
-                "below sweeps/"
+                f"the runs of a sweep over {argument!r} would overwrite one another's results, or the pipeline's: "
+                "only the values of its grid (conf/grid.yaml) have a folder each, "
+                f"{', '.join(f'{name}: {list(of)}' for name, of in lists.items())}; give paths=sweep without "
+                "paths.outputs to write each run into a folder of its own below sweeps/"
             )
+
+
+def is_sweep(arguments: Sequence[str]) -> bool:
+    """Tell whether several runs are asked for."""
+    return bool(set(SWEEP_FLAGS) & set(arguments))
+
+
+def place_sweep(arguments: Sequence[str], folder: Path) -> list[str]:
+    """Add to the arguments of a sweep the folder that it writes to, before the first choice."""
+    text = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+    first = next((n for n, one in enumerate(arguments) if ASSIGNMENT.match(one)), len(arguments))
+    return [*arguments[:first], f"hydra.sweep.dir='{text}'", *arguments[first:]]
 
 
 def check_texts(overrides: Sequence[str], config: DictConfig) -> None:

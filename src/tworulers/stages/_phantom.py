@@ -39,22 +39,22 @@ def make_phantom(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
     -------
     The cohort table, and the exams excluded from it with their reasons (the localizer).
     """
-    phantom = settings.dataset.phantom
+    phantom, source = settings.dataset.phantom, layout.results.source
     people = draw_people(phantom)
-    _drop_stale(layout.source, phantom)
-    pending = [row for row in people.to_dict("records") if not _is_complete(row, layout.source)]
-    make = partial(_write_exam, phantom=phantom, source=layout.source)
+    _drop_stale(source, phantom)
+    pending = [row for row in people.to_dict("records") if not _is_complete(row, source)]
+    make = partial(_write_exam, phantom=phantom, source=source)
     with open_pool(settings.processes) as pool:
         done = pool.map(make, pending, chunksize=8)
         assert sum(track(done, len(pending), "making exams")) == len(pending)
 
-    folder = Path(layout.relative(layout.source))
+    folder = Path(layout.relative(source))
     people.insert(2, "image", [(folder / IMAGES / _file(e)).as_posix() for e in people["exam_id"]])
     labels = [(folder / LABELS / _file(exam)).as_posix() for exam in people["exam_id"]]
     gold = people["provenance"] == Provenance.GOLD
     people.insert(3, "label", pd.Series(labels, dtype="str").where(gold))
-    volumes = measure_volumes(people.loc[gold, "exam_id"], layout.source, settings)
-    write_table(volumes, layout.source / "volumes.parquet")
+    volumes = measure_volumes(people.loc[gold, "exam_id"], source, settings)
+    write_table(volumes, source / "volumes.parquet")
     return exclude_localizers(people)
 
 

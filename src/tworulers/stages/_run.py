@@ -11,19 +11,27 @@ from typing import Any, TypeVar
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from tworulers.file_names import check_name, escape_controls
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
+from tworulers.io.sweeps import claim_sweep, tidy_sweep
 from tworulers.schema import Settings
 from tworulers.stages._arguments import complete_arguments
 from tworulers.stages._boundaries import check_homes, check_names
 from tworulers.stages._composed import check_composed
 from tworulers.stages._environment import limit_environment
 from tworulers.stages._home import expand_home
-from tworulers.stages._overrides import check_overrides, check_sweep, check_texts
+from tworulers.stages._overrides import (
+    check_overrides,
+    check_sweep,
+    check_texts,
+    is_sweep,
+    place_sweep,
+)
 from tworulers.stages._showing import show_result
 from tworulers.tracking import RunRecord, require_address, write_record
 
@@ -61,15 +69,20 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
         say_error(error)
         sys.exit(1)
 
+    name = Path(stage.__code__.co_filename).stem
+
     def job(config: DictConfig) -> None:
         try:
-            _run_job(stage, reads, config, root)
+            _run_job(stage, reads, place_outputs(config, root), root)
         except STOPPING as error:
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()
             say_error(error)
             sys.exit(1)
 
+    # Hydra names a job after the module of its function.
+    job.__module__ = f"{__package__}.{name}"
+    folder = None
     sys.argv[1:] = complete_arguments(sys.argv[1:])
     try:
         check_composed(sys.argv[1:], root / "conf")
@@ -77,10 +90,31 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
         check_sweep(
             sys.argv[1:], OmegaConf.select(OmegaConf.load(root / "conf" / "grid.yaml"), "grid")
         )
+        if is_sweep(sys.argv[1:]):
+            folder = claim_sweep(root, name)
+            sys.argv[1:] = place_sweep(sys.argv[1:], folder)
     except ValueError as error:
         say_error(error)
         sys.exit(1)
-    hydra.main(version_base="1.3", config_path=str(root / "conf"), config_name="config")(job)()
+    try:
+        hydra.main(version_base="1.3", config_path=str(root / "conf"), config_name="config")(job)()
+    finally:
+        if folder is not None:
+            tidy_sweep(folder)
+
+
+def place_outputs(config: DictConfig, root: Path) -> DictConfig:
+    """Give a run that writes beside the pipeline a folder of its own, unless it names one."""
+    if config.paths.name != "sweep" or config.paths.outputs:
+        return config
+    hydra_config = HydraConfig.get()
+    if hydra_config.mode == RunMode.MULTIRUN:
+        folder = Path(hydra_config.sweep.dir) / str(hydra_config.job.num)
+    else:
+        folder = claim_sweep(root, hydra_config.job.name) / "0"
+    with open_dict(config):
+        config.paths.outputs = folder.relative_to(root).as_posix()
+    return config
 
 
 def say_error(error: Exception) -> None:

@@ -42,7 +42,7 @@ def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         cleanup = choose_cleanup(settings, layout, members)
         ensemble = gather_ensemble(settings, layout, LABELLER, members, cleanup)
         made_from = list_inputs(ensemble, images, settings, layout)
-    result, scratch = layout.annotations, layout.scratch("annotate", LABELLER)
+    result, scratch = layout.results.annotations, layout.scratch("annotate", LABELLER)
     with resumable_folder(result, scratch, made_from) as folder:
         if ensemble is not None:
             made = predict_labels(

@@ -35,10 +35,10 @@ def cohort(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     exams, excluded = SOURCES[source](settings, layout)
     exams = check_table(exams, Cohort, "cohort")
     excluded = check_table(excluded, Exclusions, "exclusions")
-    with folder_written_beside(layout.cohort) as folder:
+    with folder_written_beside(layout.results.cohort) as folder:
         write_table(exams, folder / "cohort.parquet")
         write_table(excluded, folder / "exclusions.parquet")
-        volumes = layout.source / "volumes.parquet"
+        volumes = layout.results.source / "volumes.parquet"
         measured = pd.read_parquet(volumes) if volumes.is_file() else None
         write_descriptions(exams, settings.attributes, measured, folder)
     write_file_digests(exams, settings.dataset.channels, layout)
@@ -50,7 +50,9 @@ def cohort(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     metrics = {f"exams/{name}": float(n) for name, n in counts["exams"].items()}
     metrics |= {f"patients/{name}": float(n) for name, n in counts["patients"].items()}
     metrics["exams/excluded"] = float(len(excluded))
-    return layout.cohort, RunRecord("cohort", "cohort", "Who is in the study.", metrics=metrics)
+    return layout.results.cohort, RunRecord(
+        "cohort", "cohort", "Who is in the study.", metrics=metrics
+    )
 
 
 if __name__ == "__main__":

@@ -117,7 +117,9 @@ def find_audits(settings: Settings, layout: Layout) -> dict[tuple[str, str], Pat
         if ruler.kind != "dataset":
             found[path.parent.parent.name, path.parent.name] = path.parent
     if not found:
-        raise ValueError(f"no audit below {layout.relative(root)}; {made_by('audit')} makes one")
+        raise ValueError(
+            f"no audit below {layout.relative(root)}; {made_by('audit')} makes one{layout.how_to_fill}"
+        )
     return dict(sorted(found.items(), key=lambda x: (x[0][0], rulers.get(x[0][1], 99), x[0][1])))
 
 

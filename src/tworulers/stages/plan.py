@@ -72,13 +72,13 @@ def plan(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     recipe = settings.recipe
     planned = plan_dataset(fingerprint, facts, recipe.preset, coverage_cap=recipe.batch_coverage)  # type: ignore[arg-type]
     plans = override_plans(planned, recipe.plan)
-    with folder_written_beside(layout.plan) as folder:
+    with folder_written_beside(layout.results.plan) as folder:
         write_json(fingerprint_to_json(fingerprint), folder / "fingerprint.json")
         write_json(plans_to_json(plans), folder / "plans.json")
         write_json({"recipe": settings.recipe.name, "axes": ORDER}, folder / RECIPE)
         write_json(facts_to_json(facts), folder / "dataset.json")
     show_table(f"Plans of {facts.name}", ("", *plans.configurations), describe_plans(plans))
-    return layout.plan, RunRecord("plan", "plan", "What the networks look like, and why.")
+    return layout.results.plan, RunRecord("plan", "plan", "What the networks look like, and why.")
 
 
 def measure_exam(exam: ExamFiles, channels: int, exams: int) -> CaseFingerprint:

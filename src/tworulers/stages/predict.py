@@ -28,7 +28,7 @@ def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     located = locate_images(layout, cohort)
     images = {exam: located[exam] for exam in exams_to_predict(splits)}
     made_from = list_inputs(ensemble, images, settings, layout)
-    result, scratch = layout.predictions(regime), layout.scratch("predict", regime)
+    result, scratch = layout.results.predictions(regime), layout.scratch("predict", regime)
     with resumable_folder(result, scratch, made_from) as folder:
         confidence = predict_labels(
             ensemble, images, folder, settings.processes, f"predicting with {regime}"

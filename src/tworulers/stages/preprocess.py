@@ -43,8 +43,8 @@ def preprocess(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         **digest_plans(layout),
         "images": digest_content(files, "the data source", layout),
     }
-    scratch = layout.scratch("preprocess", name)
-    with resumable_folder(layout.arrays(name), scratch, made_from) as folder:
+    result, scratch = layout.results.arrays(name), layout.scratch("preprocess", name)
+    with resumable_folder(result, scratch, made_from) as folder:
         pending = [item for item in images.items() if not image_is_stored(folder, item[0])]
         prepare = partial(
             prepare_exam,
@@ -66,7 +66,7 @@ def preprocess(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         metrics={"exams": float(len(images))},
         sibling_tag="configuration",
     )
-    return layout.arrays(name), record
+    return result, record
 
 
 def prepare_exam(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tworulers.io.console import say, track
 from tworulers.io.paths import Layout
+from tworulers.io.sweeps import list_sweeps
 from tworulers.schema import Settings
 from tworulers.stages._run import run_stage
 from tworulers.tracking import TrackingError, list_results, publish, read_record, wait_longer
@@ -52,8 +53,7 @@ def find_results(settings: Settings, layout: Layout) -> list[Path]:
     if settings.tracking.folder:
         roots = [layout.root / settings.tracking.folder]
     else:
-        sweeps = sorted((layout.root / "sweeps").glob(f"*/*/{settings.dataset.name}"))
-        roots = [layout.inputs, *sweeps]
+        roots = [layout.inputs, *list_sweeps(layout.root, settings.dataset.name)]
         if settings.predictions.name:
             roots.append(Layout.of_predictions(settings, layout.root).outputs)
     folders = sort_results({folder for root in roots for folder in list_results(root)})

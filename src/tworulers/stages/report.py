@@ -75,7 +75,7 @@ def read_findings(settings: Settings, layout: Layout) -> Findings:
     if not audits:
         raise ValueError(
             f"no audit with a verdict below {layout.relative(layout.outputs / 'audits')}; "
-            f"{made_by('audit')} makes one"
+            f"{made_by('audit')} makes one{layout.how_to_fill}"
         )
     changes, regimes = read_comparisons(layout)
     return Findings(

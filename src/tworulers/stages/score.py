@@ -62,7 +62,7 @@ def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score the test exams that the ruler can judge; a ruler the dataset does not have scores nothing and says so."""
     require_metrics(settings.audit, METRICS)
     regime, ruler = settings.regime.name, settings.ruler
-    result = layout.scores(regime, ruler.name)
+    result = layout.results.scores(regime, ruler.name)
     identical = ruler.regime == regime
     tags = {"regime": regime, "ruler": ruler.name, "provenance": str(ruler.provenance)}
     tags |= {"identical": "yes"} if identical else {}
@@ -234,7 +234,8 @@ def find_reference(
             / f"{exam}.nii.gz"
         )
     if ruler.kind == "truth":
-        return layout.root / str(settings.dataset.truth) / f"{exam}.nii.gz"
+        truth = layout.follow(layout.root / str(settings.dataset.truth))
+        return truth / f"{exam}.nii.gz"
     if ruler.kind == "folder" and ruler.folder is not None:
         return Path(ruler.folder) / f"{exam}.nii.gz"
     raise ValueError(

@@ -16,7 +16,7 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     regime = settings.regime.name
     choice, candidates = choose_members(settings, layout)
     cleanup = choose_cleanup(settings, layout, choice.members)
-    result = layout.selection(regime)
+    result = layout.results.selection(regime)
     with folder_written_beside(result) as folder:
         write_json(
             {

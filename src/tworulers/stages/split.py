@@ -36,7 +36,7 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         splits = apply_given_folds(cohort, folds, settings.split, regimes)
     splits = check_table(splits, Splits, "splits")
     counts = count_exams(splits)
-    with folder_written_beside(layout.split) as folder:
+    with folder_written_beside(layout.results.split) as folder:
         write_table(splits, folder / "splits.parquet")
         write_table(counts, folder / "counts.parquet")
         for regime in settings.grid.regimes:
@@ -46,7 +46,7 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         f"exams/{row['regime']}/{row['split']}/{row['provenance']}": float(row["exams"])
         for row in list_rows(counts)
     }
-    return layout.split, RunRecord(
+    return layout.results.split, RunRecord(
         "split", "split", "Patients to parts and folds.", metrics=metrics
     )
 

@@ -63,7 +63,7 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         "labels": digest_content(labels, made_by("annotate"), layout),
         "arrays": digest_content(arrays, made_by("preprocess"), layout),
     }
-    result, scratch = layout.model(regime, name), layout.scratch(regime, name)
+    result, scratch = layout.results.model(regime, name), layout.scratch(regime, name)
     others = find_other_folds(result, settings.grid.folds, made_from)
     with resumable_folder(result, scratch, made_from) as folder:
         prepared = scratch / "labels"
