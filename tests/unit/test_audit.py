@@ -10,6 +10,7 @@ import pytest
 
 from tworulers.audit import AuditError, AuditResult, audit_scores
 from tworulers.cohort.grouping import assign_groups
+from tworulers.rulers import Audited, compare_rulers
 from tworulers.schema import Audit
 from tworulers.schema_sources import Attributes, Grouping
 from tworulers.sentences import verdict_sentences
@@ -126,6 +127,32 @@ def test_golden_disparities(
         assert row["lowest_exact_bound"] == pytest.approx(min(expected["clopper"]), abs=1e-8)
         counts = [f"{s}/{n}" for s, n in expected["counts"]]
         assert unpack_names(row["counts"]) == counts
+
+
+def test_no_flip_of_the_golden_table_is_named_since_no_test_is_shown_to_have_changed(
+    audits: dict[str, AuditResult],
+    e2_table: pd.DataFrame,
+    e2_scores: dict[str, pd.DataFrame],
+    paper_groupings: dict[str, Grouping],
+    paper_audit: Audit,
+) -> None:
+    plain = [name for name in paper_groupings if name not in CROSSED]
+    groups = pd.DataFrame(
+        {name: assign_groups(e2_table, paper_groupings[name], paper_groupings) for name in plain}
+    )
+    base, other = (
+        Audited(e2_scores[ruler], found.tests[found.tests["family"] == "main"], found.disparities)
+        for ruler, found in audits.items()
+    )
+    settings = replace(paper_audit, bootstrap_draws=100, permutations=1000)
+    found = compare_rulers(base, other, groups, settings)
+    assert found.summary["flips"]["main"]["other_only"] == 11
+    assert found.summary["flips_unadjusted"]["main"]["both"] >= 7
+    assert found.summary["tests_changed"] == {"main": {"changed": 0, "tested": 63}}
+    flips = found.verdicts[found.verdicts["flip"] == "other_only"]
+    assert set(flips["verdict"]) == {"not_shown"}
+    assert not flips["sentence"].str.contains("shrinking|widening").any()
+    json.dumps(found.summary, allow_nan=False)
 
 
 def test_intersections_are_a_family_of_their_own(

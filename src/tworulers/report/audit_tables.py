@@ -231,6 +231,8 @@ def tabulate_power(audit: AuditResult, ruler: str, *, metric: str, structure: st
     columns += ["power at the gap seen"]
     note = "A gap smaller than these would probably have been missed: not finding it is no proof of"
     note += " equality."
+    if audit.by_patient:
+        note += " It counts every exam on its own; patients have several, so that more is missed."
     caption = f"What could have been found: {score_label(known, structure)} by {ruler}"
     return make_table(caption, columns, rows, note)
 

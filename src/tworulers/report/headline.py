@@ -222,6 +222,8 @@ def _remark_on_size(judged: ShownAudit) -> list[str]:
                 f"{write_difference(float(gaps.min()), known)} to "
                 f"{write_difference(float(gaps.max()), known)}, depending on the grouping, would "
                 "probably have been missed: no difference found is not equality."
+                + " Patients have several exams, so that wider ones are missed, too."
+                * judged.result.by_patient
             )
     small = [
         f"{row['title']}: {text}"
