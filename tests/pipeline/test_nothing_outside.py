@@ -109,7 +109,7 @@ def test_results_are_replaced_and_may_go_where_the_command_line_says(
         done = Project(project).run("cohort", "experiment=theirs")
         assert done.status == 0, done.said
     elsewhere = project.parent / "elsewhere"
-    done = Project(project).run("cohort", "experiment=theirs", f"paths.artifacts={elsewhere}")
+    done = Project(project).run("cohort", "experiment=theirs", f"paths.outputs={elsewhere}")
     assert done.status == 0, done.said
     assert (elsewhere / "manifest" / "cohort" / "cohort.parquet").is_file()
 

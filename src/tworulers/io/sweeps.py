@@ -6,6 +6,8 @@ from glob import escape
 from itertools import count
 from pathlib import Path
 
+from tworulers.io.paths import place_within
+
 SWEEPS = "sweeps"
 """Where sweeps lie below the project root, as `<stage>/<date-time>/<n>`."""
 
@@ -15,7 +17,7 @@ ASKED = "multirun.yaml"
 
 def claim_sweep(root: Path, stage: str) -> Path:
     """Make a new folder for one sweep of a stage, named after the time; one of the same second gets a number."""
-    parent = root / SWEEPS / stage
+    parent = place_within(root / SWEEPS, sweep=stage)
     moment = time.strftime("%Y-%m-%d_%H-%M-%S")
     for place in count(1):
         folder = parent / (moment if place == 1 else f"{moment}_{place}")

@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+from tworulers.file_names import escape_controls
 from tworulers.io.paths import Layout
 from tworulers.schema import Tracking
 from tworulers.stages._overrides import quote
@@ -25,7 +26,7 @@ def show_result(folder: Path, layout: Layout, settings: Tracking) -> bool:
             publish(place, layout.root, settings)
         except (TrackingError, ValueError) as error:
             print(
-                f"warning: MLflow does not show this result: {error}\n"
+                f"warning: MLflow does not show this result: {escape_controls(str(error))}\n"
                 f"  The result is whole in {layout.relative(folder)}; publish it later with: "
                 f"{write_command(layout.relative(folder), settings)}",
                 file=sys.stderr,
