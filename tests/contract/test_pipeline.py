@@ -145,7 +145,7 @@ def test_no_stage_before_the_scores_may_read_the_truth() -> None:
 def test_every_choice_composes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt key or a wrong type in any group file fails here."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://localhost:5000")
-    given = ["dataset.root=/data", "split.file=/data/splits.json"]
+    given = ["dataset.root=/data", "split.file=/data/splits.json", "++dataset.structures={a: 1}"]
     group, name = path.parent.name, path.stem
     ConfigStore.instance().store(name="schema", node=Settings)
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):

@@ -1,5 +1,6 @@
 """Names and values that the commands do not know are told before any work, and none is taken from elsewhere."""
 
+import sys
 from pathlib import Path
 
 import nibabel as nib
@@ -7,6 +8,9 @@ import numpy as np
 import pytest
 
 from command import Outcome, Project
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "ingest"))
+from tiny_sources import make_nnunet
 
 QUICK = (
     "tracking=off",
@@ -174,3 +178,48 @@ def test_a_label_map_without_names_and_names_without_a_value_are_refused(
     done = judge(project, data, "attributes=none", "predictions.structures={a: 1, b: 1, c: 0}")
     assert "c: 0 is background's" in done.said
     assert "a and b both have 1" in done.said
+
+
+def check(project: Project, root: Path, *more: str) -> Outcome:
+    return project.run(
+        "check", "dataset=nnunet", f"dataset.root={root}", "attributes=none", "tracking=off", "processes=1", *more
+    )  # fmt: skip
+
+
+def test_a_data_set_is_called_as_its_dataset_json_says(project: Project, tmp_path: Path) -> None:
+    root = make_nnunet(tmp_path / "data", ["a", "b"], {"Anterior": 1, "Posterior": 2})
+    done = project.run(
+        "cohort", "dataset=nnunet", f"dataset.root={root}", "attributes=none", "tracking=off", "processes=1"
+    )  # fmt: skip
+    assert done.status == 0, done.said
+    assert set(project.read("volumes.parquet")["structure"]) == {"Anterior", "Posterior"}
+    done = check(project, root, "dataset.structures={front: 1, back: 2}")
+    assert done.status == 0, done.said
+    assert "the source calls 1 'Anterior', here 'front'; 2 'Posterior', here 'back'" in done.said
+    (root / "dataset.json").unlink()
+    done = check(project, root)
+    assert done.status == 1
+    assert "structures are not named: there is no dataset.json in dataset.root" in done.said
+
+
+def test_swapped_structures_stop_before_any_image_is_read(project: Project, tmp_path: Path) -> None:
+    root = make_nnunet(tmp_path / "data", ["a", "b"], {"disc": 1, "vertebra": 2})
+    (root / "imagesTr" / "a_0000.nii.gz").write_bytes(b"damaged")
+    asked = "dataset.structures={vb: 1, disc: 2}"
+    done = check(project, root, asked, "check.depth=headers")
+    assert done.status == 1
+    assert "dataset.structures {'vb': 1, 'disc': 2}" in done.said
+    done = project.run(
+        "cohort", "dataset=nnunet", f"dataset.root={root}", asked, "attributes=none", "tracking=off", "processes=1"
+    )  # fmt: skip
+    assert done.status == 1
+    assert "the source's labels {'disc': 1, 'vertebra': 2}" in done.said
+    assert "damaged" not in done.said
+    assert "a_0000" not in done.said
+
+
+def test_a_manifest_asks_for_the_structures(project: Project, tmp_path: Path) -> None:
+    done = project.run("check", "dataset=manifest", f"dataset.root={tmp_path}", "tracking=off")
+    assert done.status == 1
+    assert "dataset.structures" in done.said
+    assert "vb" not in done.said

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.inspect import Inspection, find_duplicates
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source
@@ -44,7 +45,7 @@ def assemble(
 
     Raises
     ------
-    IngestError : no exam can be used.
+    IngestError : no exam can be used, or no label holds any structure.
     """
     by_exam = {inspection.exam_id: inspection for inspection in inspections}
     patients = source.exams.set_index("exam_id")["patient_id"]
@@ -66,6 +67,10 @@ def assemble(
         raise IngestError([*faults, Fault(FaultKind.COUNTS, "exams", found, "", str(source.root))])
     kept = [by_exam[exam] for exam in exams["exam_id"]]
     volumes = measure_volumes(kept, dataset.structures)
+    absent = find_absent(volumes, dataset.structures)
+    if any(not fault.note for fault in absent):
+        raise IngestError([*faults, *absent])
+    faults += absent
     cohort = complete_columns(exams).assign(
         image=exams["image"].map(lambda path: _write_path(path, root)),
         label=exams["label"].map(lambda path: _write_path(path, root)),
@@ -80,21 +85,53 @@ def assemble(
 
 
 def compare_structures(source: Source, dataset: Dataset) -> list[Fault]:
-    """Refuse structures that the configuration and the source number differently."""
+    """Refuse structures that the configuration and the source number differently, and note other names.
+
+    One name with two values is a fault even where both have the same values: the structures would be swapped.
+    """
     if not source.structures:
         return []
-    configured = set(dataset.structures.values())
-    if configured == set(source.structures.values()):
+    theirs = {fold_spelling(name): value for name, value in source.structures.items()}
+    ours = {fold_spelling(name): value for name, value in dataset.structures.items()}
+    expected, found = (
+        f"the source's labels {source.structures}",
+        f"dataset.structures {dataset.structures}",
+    )
+    mend = "set dataset.structures, or map stored values with reading.label_map"
+    mapped = bool(dataset.reading.label_map)
+    swapped = any(theirs.get(name, value) != value for name, value in ours.items())
+    if swapped or set(ours.values()) != set(theirs.values()):
+        return [Fault(FaultKind.VALUES, expected, found, mend, note=mapped)]
+    if set(ours) != set(theirs):
+        names = {value: name for name, value in dataset.structures.items()}
+        called = [
+            f"{value} {name!r}, here {names[value]!r}" for name, value in source.structures.items()
+        ]
+        told = f"the source calls {'; '.join(called)}"
+        return [Fault(FaultKind.VALUES, "", told, "are these the same structures?", note=True)]
+    return []
+
+
+def find_absent(volumes: pd.DataFrame, structures: dict[str, int]) -> list[Fault]:
+    """Note the structures that no label holds; where no label holds any, that is a fault.
+
+    Parameters
+    ----------
+    volumes : `exam_id`, `structure`, `volume_mm3`; empty where only headers were read.
+    structures : value of each structure.
+    """
+    if volumes.empty:
         return []
-    return [
-        Fault(
-            FaultKind.VALUES,
-            f"the source's labels {source.structures}",
-            f"dataset.structures {dataset.structures}",
-            "set dataset.structures, or map stored values with reading.label_map",
-            note=bool(dataset.reading.label_map),
-        )
-    ]
+    held = volumes.groupby("structure")["volume_mm3"].max()
+    absent = {name: value for name, value in structures.items() if held.get(name, 0) == 0}
+    if not absent:
+        return []
+    found = (
+        f"no label holds {', '.join(f'{name} (value {value})' for name, value in absent.items())}"
+    )
+    mend = "correct dataset.structures, or map stored values with reading.label_map"
+    every = len(absent) == len(structures)
+    return [Fault(FaultKind.VALUES, "", found, mend, note=not every)]
 
 
 def measure_volumes(inspections: Sequence[Inspection], structures: dict[str, int]) -> pd.DataFrame:

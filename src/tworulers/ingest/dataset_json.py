@@ -76,6 +76,11 @@ def _read_structures(labels: dict[str, Any]) -> tuple[dict[str, int], list[Fault
     """Return the value of each structure, whichever way round they are written."""
     structures: dict[str, int] = {}
     faults = []
+    numbers = {str(key) for key in labels} | {str(value) for value in labels.values()}
+    if "0" not in numbers:
+        found = "no label has the value 0: voxels of 0 are taken as background"
+        mend = "declare background as 0"
+        faults.append(Fault(FaultKind.VALUES, "", found, mend, file="dataset.json", note=True))
     for key, value in labels.items():
         name, number = (str(value), key) if str(key).lstrip("-").isdigit() else (str(key), value)
         if isinstance(number, list):

@@ -168,11 +168,15 @@ def _read_voxels(files: ExamFiles, readable: set[Path], faults: list[Fault]) -> 
             counts = np.bincount(label.array.ravel(order="K"))
             facts["voxels"] = {int(v): int(counts[v]) for v in np.flatnonzero(counts)}
             facts["voxel_mm3"] = label.voxel_mm3
-            absent = sorted(set(files.labels) - set(facts["voxels"]))
-            if len(absent) < len(files.labels):
+            if set(files.labels) & set(facts["voxels"]):
                 facts["label_hash"] = hash_voxels(label.array)
-            if absent:
-                faults.append(_note_absent(absent, files))
+            held = set(facts["voxels"])
+        else:
+            stored = next((f.details["values"] for f in faults if "values" in f.details), None)
+            held = set() if stored is None else {files.label_map.get(v, v) for v in stored}
+        absent = sorted(set(files.labels) - held)
+        if absent and held:
+            faults.append(_note_absent(absent, held, files))
     return facts
 
 
@@ -191,10 +195,10 @@ def _check_intensities(image: ImageVolume, files: ExamFiles) -> list[Fault]:
     return []
 
 
-def _note_absent(absent: list[int], files: ExamFiles) -> Fault:
+def _note_absent(absent: list[int], held: set[int], files: ExamFiles) -> Fault:
     """Note that structures are absent from a label."""
     found = f"label values {absent} do not occur"
-    if len(absent) == len(files.labels):
+    if held == {0}:
         found = "the label is empty"
     shown = relative_to(files.label, files.root) if files.label else ""
     return Fault(FaultKind.VALUES, "", found, "", shown, files.exam_id, note=True)

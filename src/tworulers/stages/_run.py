@@ -23,6 +23,7 @@ from tworulers.schema import Settings
 from tworulers.stages._arguments import complete_arguments
 from tworulers.stages._boundaries import check_homes, check_names
 from tworulers.stages._composed import check_composed
+from tworulers.stages._declared import declare_structures
 from tworulers.stages._environment import limit_environment
 from tworulers.stages._home import expand_home
 from tworulers.stages._overrides import (
@@ -155,6 +156,7 @@ class UnsetValueError(ValueError):
 
 
 def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Path) -> None:
+    declare_structures(config, reads)
     settings = load_settings(config)
     overrides = list(HydraConfig.get().overrides.task)
     check_texts(overrides, config)

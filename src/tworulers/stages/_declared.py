@@ -1,0 +1,46 @@
+"""Structures that the configuration leaves to the `dataset.json` of the data."""
+
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from tworulers.ingest.dataset_json import read_dataset_json
+from tworulers.ingest.faults import refuse
+
+SOURCES = ("nnunet", "decathlon")
+"""The layouts whose folders hold a `dataset.json`."""
+
+STRUCTURES = "dataset.structures"
+
+
+def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
+    """Take the structures from the data's `dataset.json` where none are configured, for stages that read them.
+
+    Parameters
+    ----------
+    config : the composed configuration, in which the structures are filled in.
+    reads : the settings that the stage reads.
+
+    Raises
+    ------
+    ValueError : there is no such file or the layout has none, or what it declares cannot be used; the message says what to set.
+    """
+    if not any(name == STRUCTURES or STRUCTURES.startswith(f"{name}.") for name in reads):
+        return
+    source = OmegaConf.select(config, "dataset.source", throw_on_missing=False)
+    if source is None or OmegaConf.select(config, STRUCTURES):
+        return
+    if source not in SOURCES:
+        raise ValueError(
+            "dataset.structures is not set: give the value of each structure, dataset.structures={<name>: <value>, ...}"
+        )
+    given = OmegaConf.select(config, "dataset.root")
+    root = None if given is None else Path(given).expanduser()
+    if root is None or not (root / "dataset.json").is_file():
+        raise ValueError(
+            f"structures are not named: there is no dataset.json in dataset.root, {given or 'which is not set'}; set "
+            "dataset.root to the folder of the data, or name them with dataset.structures={<name>: <value>, ...}"
+        )
+    declared = read_dataset_json(root)
+    refuse(*declared.faults)
+    OmegaConf.update(config, STRUCTURES, declared.structures, force_add=True)
