@@ -23,7 +23,7 @@ def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
 
     Raises
     ------
-    ValueError : there is no such file or the layout has none, or what it declares cannot be used; the message says what to set.
+    ValueError : no such file, none of the layout, or one that cannot be used; says what to set.
     """
     if not any(name == STRUCTURES or STRUCTURES.startswith(f"{name}.") for name in reads):
         return
