@@ -267,7 +267,7 @@ def picture_chance(
     figure = draw_verdict_chance(
         traces,
         {one.ruler: one.name for one in (first, second)},
-        n=first.result.n_exams,
+        n=first.result.n_patients,
         grouping_title=title,
         score=name_score(known, structure),
     )
@@ -276,6 +276,8 @@ def picture_chance(
         f"{name_score(known, structure)} by {title.lower()}, judged by {first.name} and by "
         f"{second.name}. A changed conclusion is a window: with enough exams both rulers "
         "would find the gap they see here."
+        + " Of patients with several exams one is drawn."
+        * first.result.by_patient
     )
     return take_picture(figure, name_picture("chance", grouping, metric, structure), caption)
 

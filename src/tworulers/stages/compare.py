@@ -195,8 +195,8 @@ def draw_rulers(
 def trace_rulers(found: Comparison, settings: Settings, layout: Layout, path: Path) -> None:
     """Write how often each ruler would find a difference with fewer and with more exams.
 
-    Only tests of the main family are traced; studies are drawn from the scored exams. Nothing is
-    traced where a patient has several exams, which studies of single exams would not be like.
+    Only tests of the main family are traced. Studies are drawn from the scored exams, of a patient
+    with several from the first alone, since a study of exams would count such a patient twice.
     """
     if found.summary["status"] == "identical" or settings.audit.power_draws < 1:
         return
@@ -208,9 +208,9 @@ def trace_rulers(found: Comparison, settings: Settings, layout: Layout, path: Pa
     base, other = (
         read_scores(found.summary["regime"], ruler, layout).merge(keys) for ruler in names
     )
-    if pick_patients(base, layout).duplicated().any():
-        say("patients have several exams: verdicts with more or fewer exams are not traced")
-        return
+    patients = pick_patients(base, layout).sort_index()
+    single = patients.index[~patients.duplicated()]
+    base, other = (scores[scores["exam_id"].isin(single)] for scores in (base, other))
     groups = group_exams(base, settings, layout)[list(tests["grouping"].unique())]
     n = base["exam_id"].nunique()
     sizes = sorted({max(8, round(n * times)) for times in TIMES})

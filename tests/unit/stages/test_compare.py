@@ -42,11 +42,13 @@ def layout(tmp_path: Path) -> Layout:
     return Layout(ROOT, tmp_path / "in", tmp_path / "out")
 
 
-def make_cohort() -> pd.DataFrame:
+def make_cohort(repeated: int = 0) -> pd.DataFrame:
+    """Make a cohort of 60 exams, in which the first patients have two exams each."""
+    patients = [f"p{i - i // 2 % 2 * 2 if i < 4 * (repeated // 2) else i}" for i in range(60)]
     return pd.DataFrame(
         {
             "exam_id": EXAMS,
-            "patient_id": EXAMS,
+            "patient_id": patients if repeated else EXAMS,
             "image": "i",
             "label": "l",
             "provenance": "gold",
@@ -76,8 +78,8 @@ def make_scores(regime: str, ruler: str, values: np.ndarray) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).assign(undefined_because=pd.array([None], "str")[0])
 
 
-def make_all(settings: Settings, layout: Layout) -> None:
-    cohort = make_cohort()
+def make_all(settings: Settings, layout: Layout, repeated: int = 0) -> None:
+    cohort = make_cohort(repeated)
     write_table(cohort, (layout.cohort / "cohort.parquet"))
     groups, _ = form_groups(cohort, settings.attributes)
     base = draw_scores(0, 0.85, 0.05)
@@ -119,6 +121,17 @@ def test_every_ruler_is_compared_with_gold_and_every_regime_under_one_ruler(
         assert shown["stage"] == "compare"
     assert record.metrics["mix/gold_silver/flips/main/neither"] == 1
     assert all(np.isfinite(value) for value in record.metrics.values())
+
+
+def test_patients_with_several_exams_are_kept_together(settings, layout) -> None:
+    make_all(settings, layout, repeated=4)
+    root, _ = compare(settings, layout)
+    folder = root / "rulers" / "mix" / "gold_silver"
+    verdicts = pd.read_parquet(folder / "verdicts.parquet")
+    assert set(verdicts["verdict_by"]) == {"patient"}
+    assert verdicts["sentence"].str.contains("patients kept together").all()
+    # studies are drawn of one exam a patient: 56 of 60
+    assert 56 in set(pd.read_parquet(folder / "probability.parquet")["n"])
 
 
 def test_the_rulers_own_errors_enter_the_closeness(settings, layout) -> None:
