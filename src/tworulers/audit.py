@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tworulers.metrics.asked import list_unknown
+from tworulers.metrics.macro import count_partial
 from tworulers.schema import MACRO, METRICS, Audit, Metric, Provenance
 from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import (
@@ -170,7 +171,7 @@ def audit_scores(
         n_patients=len(np.unique(codes)),
         settings=settings,
         metrics={name: metrics[name] for name in dict.fromkeys(scores["metric"])},
-        overall=describe_overall(table),
+        overall=describe_overall(table, count_partial(scores)),
         groups=_hold_to(Groups, pd.DataFrame(summaries)),
         rates=_hold_to(Rates, pd.DataFrame(rates)),
         tests=_hold_to(Tests, test_frame),

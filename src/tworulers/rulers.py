@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tworulers.metrics.macro import count_partial
 from tworulers.schema import MACRO, METRICS, Audit, Metric, Provenance
 from tworulers.stats.closeness import Closeness, measure_closeness
 from tworulers.stats.disagreement import (
@@ -139,6 +140,7 @@ def compare_rulers(
     table = pd.DataFrame(verdicts) if verdicts else nothing
     summary: dict[str, Any] = {"regime": base.name("regime"), **names, "status": status}
     summary |= summarise_flips(flips, four_fifths) | {"verdicts": count_by_family(table, "verdict")}
+    summary["macro_partial"] = count_partial(base.scores)
     summary["tests_changed"] = count_changed(measured, settings)
     summary["reversals"] = count_by_family(table[table["reversal"].eq(True)], "family")
     figures = closeness.drop(columns="structure").astype(object).where(closeness.notna(), None)
@@ -208,6 +210,7 @@ def compare_regimes(
         "other_regime": other.name("regime"),
     }
     summary |= {"ruler": base.name("ruler"), "provenance": base.name("provenance")}
+    summary["macro_partial"] = count_partial(base.scores)
     summary |= summarise_flips(flips, four_fifths) | {
         "gap_changes": count_by_family(table, "change")
     }

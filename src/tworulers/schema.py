@@ -244,8 +244,10 @@ class Audit:
 
     `hd95` names the definition that carries the plain name. `ndsc_reference` is `fraction`, `fraction_frozen`,
     `volume` or `ratio`; `ndsc_fractions` gives frozen fractions by structure. `linear_terms` are groupings and numeric
-    columns of the cohort that enter the joint regression. `failure_quantile` is the share of worst exams that count as
-    failed where the threshold leaves a group too few failures to ask whether the model's confidence warned of them.
+    columns of the cohort that enter the joint regression. `macro` is `defined` (the mean over the structures that an
+    exam has, with `n of m`) or `complete` (undefined where one structure is). `failure_quantile` is the share of worst
+    exams that count as failed where the threshold leaves a group too few failures to ask whether the model's confidence
+    warned of them.
     """
 
     name: str = UNSET
@@ -257,6 +259,7 @@ class Audit:
     ndsc_reference: str = "fraction"
     ndsc_fractions: dict[str, float] = field(default_factory=dict)
     ndsc_empty: str = "nan"
+    macro: str = "defined"
     surface_tolerance_mm: float = 1.0
     thresholds: dict[str, float] = field(default_factory=dict)
     sweep: dict[str, list[float]] = field(default_factory=dict)

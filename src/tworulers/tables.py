@@ -99,7 +99,10 @@ class Splits(pa.DataFrameModel):
 
 
 class Scores(pa.DataFrameModel):
-    """One row an exam, structure and metric; an undefined value is missing and says why."""
+    """One row an exam, structure and metric; an undefined value is missing and says why.
+
+    A macro score over part of the structures has its value and says `1 of 2 structures` with the reason of the others.
+    """
 
     exam_id: Series[str]
     regime: Series[str]

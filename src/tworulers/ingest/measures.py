@@ -1,5 +1,7 @@
 """A metric of a ready table's own, as the table's user declares it."""
 
+from collections.abc import Mapping
+
 from tworulers.schema import Metric
 from tworulers.schema_sources import Measure
 
@@ -25,3 +27,22 @@ def tell_range(metric: Metric) -> str:
     if metric.high is None:
         return f"of at least {metric.low:g}"
     return f"from {metric.low:g} to {metric.high:g}"
+
+
+def require_same_measures(first: Mapping[str, Metric], second: Mapping[str, Metric]) -> None:
+    """Refuse two tables that declare a metric of their own differently.
+
+    Raises
+    ------
+    ValueError : naming each metric and both declarations.
+    """
+    apart = [
+        f"{name}: {first.get(name)} and {second.get(name)}"
+        for name in {**first, **second}
+        if first.get(name) != second.get(name)
+    ]
+    if apart:
+        raise ValueError(
+            "scores.measures and against.measures have to declare the same:\n  "
+            + "\n  ".join(apart)
+        )

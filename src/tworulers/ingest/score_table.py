@@ -15,6 +15,7 @@ from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
 from tworulers.ingest.ids import find_id_faults
 from tworulers.ingest.measures import declare_metric, tell_metric, tell_range
 from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
+from tworulers.ingest.table_macro import add_macro
 from tworulers.ingest.text_table import FIRST_ROW, read_text_table
 from tworulers.schema import MACRO, METRICS, Metric, Provenance
 from tworulers.schema_sources import ScoreTable
@@ -44,17 +45,20 @@ class ScoreRecords:
     notes: tuple[str, ...]
 
 
-def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> ScoreRecords:
+def read_score_table(
+    spec: ScoreTable, ruler: str, regime: str = REGIME, macro: str = "defined"
+) -> ScoreRecords:
     """Read a ready score table and the people it is about, refusing what would be a guess.
 
     Blank cells and declared codes are undefined scores, kept with that reason; `inf` is the worst
     distance. The macro score is added as the plain mean over the structures where the table has
-    several and none of its own; one undefined structure makes it undefined.
+    several and none of its own.
 
     Parameters
     ----------
     spec : the table and how to read it.
     ruler, regime : what judged whom, in the result.
+    macro : what the macro score is over where a structure is undefined, one of `macro.RULES`.
 
     Raises
     ------
@@ -80,7 +84,7 @@ def read_score_table(spec: ScoreTable, ruler: str, regime: str = REGIME) -> Scor
     cells = spread(table, spec, metrics)
     cells = _complete(_merge_structures(cells, spec, notes), notes)
     scores = _read_values(cells, spec, metrics, notes)
-    scores = _add_macro(scores, notes)
+    scores = add_macro(scores, macro, notes)
     scores = scores.assign(regime=regime, ruler=ruler, provenance=spec.provenance)
     cohort = _describe_exams(table, scores, spec, metrics, notes)
     ordered = scores[list(Scores.to_schema().columns)].reset_index(drop=True)
@@ -297,32 +301,6 @@ def _read_values(
 def _tell_more(spec: ScoreTable, n: int, what: str) -> list[Fault]:
     """Count the faults of one kind that are not listed one by one."""
     return [_fault(str(spec.file), "", f"{n - SHOWN} more {what}", "")] if n > SHOWN else []
-
-
-def _add_macro(scores: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Add the mean over structures to metrics that have several and no macro score."""
-    added = []
-    for metric, part in scores.groupby("metric", sort=False):
-        structures = part["structure"].unique()
-        if len(structures) < 2 or MACRO in structures:
-            continue
-        cells = part.set_index(["exam_id", "structure"])["value"]
-        wide = cells.unstack("structure")[list(structures)]  # noqa: PD010
-        macro = wide.sum(axis=1, skipna=False) / len(structures)
-        first = wide.isna().idxmax(axis=1).map("undefined in {}".format)
-        added.append(
-            pd.DataFrame(
-                {
-                    "exam_id": wide.index,
-                    "structure": MACRO,
-                    "metric": metric,
-                    "value": macro.to_numpy(),
-                    "undefined_because": first.where(macro.isna()).to_numpy(),
-                }
-            )
-        )
-        notes.append(f"macro {metric} is the plain mean of {', '.join(map(str, structures))}")
-    return pd.concat([scores, *added], ignore_index=True) if added else scores
 
 
 def _describe_exams(

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from tworulers.metrics.levels import LEVELS, score_levels
+from tworulers.metrics.macro import average_structures
 from tworulers.metrics.overlap import (
     Counts,
     NdscEmpty,
@@ -45,6 +46,7 @@ def score_case(
     levels_of: str | None = None,
     min_component_mm3: float = 30.0,
     surface_tolerance_mm: float = 1.0,
+    macro: str = "defined",
 ) -> pd.DataFrame:
     """Score every structure of one exam, and their plain mean.
 
@@ -57,13 +59,14 @@ def score_case(
     levels_of : the structure to score by disc level as well.
     min_component_mm3 : smaller pieces of that structure are not discs.
     surface_tolerance_mm : how far surfaces may lie apart for `surface_dice`.
+    macro : what the mean is over, one of `macro.RULES`.
 
     Returns
     -------
     One row a structure and metric (`structure`, `metric`, `value`, `undefined_because`): the
     scores, with the structure `macro` for the mean; the counts and volumes of `COUNT_METRICS`; and
     `level_C2C3` .. `level_C7T1` with Dice, and `level_components`, if asked for. A NaN or infinite
-    value says why.
+    value says why, a mean over part of the structures which.
     """
     _check_case(prediction, reference, affine, structures, metrics, levels_of)
     spacing = np.linalg.norm(affine[:3, :3], axis=0)[: reference.ndim]
@@ -90,7 +93,7 @@ def score_case(
             for metric in scores
         ]
     rows += [
-        _macro(metric, [row for row in rows if row.metric == metric])
+        _macro(metric, [row for row in rows if row.metric == metric], macro)
         for metric in metrics
         if metric != "ndsc"
     ]
@@ -150,14 +153,10 @@ def _explain(value: float, reason: str | None) -> str | None:
     return None if isfinite(value) else reason
 
 
-def _macro(metric: str, rows: Sequence[_Row]) -> _Row:
-    """Return the plain mean over structures: NaN if any is NaN, else infinite if any is, named."""
-    value = float(np.mean([row.value for row in rows]))
-    decisive = [
-        row for row in rows if (isnan(row.value) if isnan(value) else not isfinite(row.value))
-    ]
-    because = ", ".join(f"{row.undefined_because} in {row.structure}" for row in decisive)
-    return _Row(MACRO, metric, value, because or None)
+def _macro(metric: str, rows: Sequence[_Row], rule: str) -> _Row:
+    values = {row.structure: row.value for row in rows}
+    reasons = {row.structure: row.undefined_because for row in rows}
+    return _Row(MACRO, metric, *average_structures(values, reasons, rule))
 
 
 def _list_counts(structure: str, counts: Counts, voxel_mm3: float) -> list[_Row]:
@@ -233,6 +232,7 @@ def add_ndsc(
     *,
     reading: NdscReading = "fraction",
     empty: NdscEmpty = "nan",
+    macro: str = "defined",
 ) -> pd.DataFrame:
     """Add nDSC of every structure, and its mean over structures, to one evaluated set's scores.
 
@@ -244,6 +244,7 @@ def add_ndsc(
     reading : how `averages` are meant.
     empty : the value where the reference is empty and the prediction is not, NaN or 0 (0 keeps its
         reason).
+    macro : what the mean is over, one of `macro.RULES`.
 
     Raises
     ------
@@ -270,7 +271,7 @@ def add_ndsc(
             row = _Row(name, "ndsc", float(value), str(reason) or None)
             rows.setdefault(exam, []).append(row)
     for exam_rows in rows.values():
-        exam_rows.append(_macro("ndsc", exam_rows))
+        exam_rows.append(_macro("ndsc", exam_rows, macro))
     ndsc = _to_frame(row for exam_rows in rows.values() for row in exam_rows)
     ndsc["exam_id"] = [exam for exam, exam_rows in rows.items() for _ in exam_rows]
     own = ["structure", "metric", "value", "undefined_because"]

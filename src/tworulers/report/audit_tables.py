@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from tworulers.audit import AuditResult
+from tworulers.metrics.macro import tell_partial
 from tworulers.report.rate_intervals import (
     Bounds,
     explain_recommended,
     name_recommended,
     recommend_interval,
 )
-from tworulers.report.rows import iterate_rows
+from tworulers.report.rows import find_row, iterate_rows
 from tworulers.report.style import label_grouping, score_label
 from tworulers.report.tables import (
     UNDEFINED,
@@ -94,6 +95,7 @@ def tabulate_groups(
     )
     if suppressed:
         note += f"{write_count(suppressed, 'group')} below {suppress_below} exams suppressed."
+    note += " " + _tell_partial(find_row(audit.overall, metric=metric, structure=structure))
     undefined = int(groups["n_undefined"].sum())
     infinite = int(groups["n_infinite"].sum())
     if undefined or infinite:
@@ -280,6 +282,14 @@ def _write_patient_p(test: Any) -> list[str]:
         return []
     because = test.verdict_undefined_because
     return [write_p(test.p_verdict, because), write_p(test.p_verdict_fdr, because)]
+
+
+def _tell_partial(overall: Any) -> str:
+    """Say over how many exams a macro score is over part of the structures, if over any."""
+    if overall is None or not overall.n_partial:
+        return ""
+    partial = tell_partial(overall.n_partial, overall.n_exams)
+    return f"The macro score is the mean of the structures that an exam has: {partial}."
 
 
 def _describe_family(row: Any) -> str:

@@ -23,7 +23,11 @@ from tworulers.tables import unpack_names
 
 
 def tabulate_inflation(
-    inflation: pd.DataFrame, base: str, other: str, metrics: Mapping[str, Metric]
+    inflation: pd.DataFrame,
+    base: str,
+    other: str,
+    metrics: Mapping[str, Metric],
+    partial: Mapping[str, int] | None = None,
 ) -> Table:
     """Tabulate the paired difference of every score.
 
@@ -32,6 +36,7 @@ def tabulate_inflation(
     inflation : of a comparison of rulers.
     base, other : the rulers, with provenance.
     metrics : declarations of the metrics, by name, as the audits hold them.
+    partial : by metric, exams whose macro score is over part of the structures.
     """
     rows = []
     for row in iterate_rows(inflation):
@@ -65,7 +70,7 @@ def tabulate_inflation(
     note = (
         f"First: {base}. Second: {other}. Forgiven: the share of the distance from a perfect score "
         "under the first ruler that the second one closes."
-    )
+    ) + _tell_partial(metrics, partial or {})
     return make_table("The same predictions under two rulers", columns, rows, note)
 
 
@@ -178,6 +183,7 @@ def tabulate_regimes(
     other: str,
     ruler: str,
     metrics: Mapping[str, Metric],
+    partial: Mapping[str, int] | None = None,
 ) -> Table:
     """Tabulate how two regimes' scores differ under one ruler, and how many gaps changed."""
     rows = []
@@ -202,4 +208,16 @@ def tabulate_regimes(
         )
     columns = ["score", "n", f"mean, {base}", f"mean, {other}", "difference", "Wilcoxon's p"]
     columns += ["gaps wider / narrower"]
-    return make_table(f"Regimes {base} and {other}, by {ruler}", columns, rows)
+    note = _tell_partial(metrics, partial or {}).strip()
+    return make_table(f"Regimes {base} and {other}, by {ruler}", columns, rows, note)
+
+
+def _tell_partial(metrics: Mapping[str, Metric], partial: Mapping[str, int]) -> str:
+    """Say in how many exams the macro is over the structures that both sides define, and not all."""
+    told = [f"{metrics[name].title} {n}" for name, n in partial.items() if name in metrics and n]
+    if not told:
+        return ""
+    return (
+        " The macro score is over the structures that are defined on both sides, fewer than all in "
+        f"exams: {', '.join(told)}."
+    )

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tworulers.metrics.macro import align_macro, tell_partial
 from tworulers.report.anchored_section import tell_of_anchoring
 from tworulers.report.audit_tables import (
     name_titles,
@@ -74,14 +75,15 @@ def pick_change(findings: Findings) -> RulerChange | None:
 
 
 def pick_judged(findings: Findings, change: RulerChange) -> list[ShownAudit]:
-    """Return both audits of a comparison, over the exams that both rulers judged."""
+    """Return both audits of a comparison, over the exams and structures that both rulers judged."""
     judged = [findings.audits[change.regime, name] for name in (change.base, change.other)]
     if not change.audits:
         return judged
     scores = [one.scores for one in judged]
     if scores[0] is not None and scores[1] is not None:
         common = set(scores[0]["exam_id"]) & set(scores[1]["exam_id"])
-        scores = [one[one["exam_id"].isin(common)] for one in scores if one is not None]
+        kept = [one[one["exam_id"].isin(common)] for one in scores if one is not None]
+        scores = list(align_macro(*kept))
     return [
         replace(one, result=change.audits[one.ruler], scores=part)
         for one, part in zip(judged, scores, strict=True)
@@ -160,7 +162,8 @@ def _rulers(
     if at_hand:
         pictures = (picture_inflation(first, second, metric=metric, structure=structure),)
     metrics, names = first.result.metrics, (first.name, second.name)
-    tables = [tabulate_inflation(change.comparison.inflation, *names, metrics)]
+    partial = change.comparison.summary.get("macro_partial", {})
+    tables = [tabulate_inflation(change.comparison.inflation, *names, metrics, partial)]
     if len(closeness):
         tables.append(tabulate_closeness(closeness, second.name))
     title = "What the second ruler forgives"
@@ -346,6 +349,7 @@ def _regimes(findings: Findings) -> list[Section]:
                 change.other,
                 ruler,
                 sides[0].result.metrics,
+                comparison.summary.get("macro_partial", {}),
             )
         )
     if not tables:
@@ -394,6 +398,8 @@ def _everything(findings: Findings) -> Section:
         metric, structure = pick_score(one.result)
         overall = find_row(one.result.overall, metric=metric, structure=structure)
         known = one.metric(metric)
+        partial = tell_partial(overall.n_partial, overall.n_exams)
+        partial = f" ({partial})" if partial else ""
         for family in one.result.families.to_dict("records"):
             rows.append(
                 [
@@ -401,7 +407,7 @@ def _everything(findings: Findings) -> Section:
                     ruler,
                     one.result.provenance,
                     f"{one.result.n_exams}",
-                    f"{score_label(known, structure)} {write_score(overall.mean, known)}",
+                    f"{score_label(known, structure)} {write_score(overall.mean, known)}{partial}",
                     f"{family['family']}: {family['significant']} of {family['size']}",
                     write_p(family["smallest_p"]),
                     write_p(family["smallest_p_fdr"]),

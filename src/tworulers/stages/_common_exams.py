@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from tworulers.audit import AuditResult
+from tworulers.audit import AuditResult, audit_scores
 from tworulers.cohort.spelling import fold_spelling, is_blank
 from tworulers.io.audits import read_audit, write_audit
+from tworulers.rulers import Audited
 from tworulers.schema import MACRO
 from tworulers.schema_sources import Attributes
 from tworulers.stats.pairs import SCORE
 
 OF_COMMON = "common"
-"""The folder of a comparison that holds both audits over the common exams, where either judged more."""
+"""The folder of a comparison that holds both audits over the common exams and structures, where either has more."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,26 @@ def require_same_people(
         )
 
 
+def audit_again(
+    audit: AuditResult,
+    scores: pd.DataFrame,
+    groups: pd.DataFrame,
+    patients: pd.Series,
+    attributes: Attributes,
+) -> AuditResult:
+    """Audit as before what two rulers have in common: fewer exams, or macro scores over fewer structures."""
+    asked = scores[scores["metric"].isin(list(audit.metrics))]
+    return audit_scores(asked, groups, patients, audit.settings, attributes, None, audit.metrics)
+
+
+def take_side(scores: pd.DataFrame, audit: AuditResult) -> Audited:
+    """Make a side of a comparison of the scores that were audited."""
+    asked = scores[scores["metric"].isin(list(audit.metrics))]
+    return Audited(asked, audit.tests, audit.disparities, audit.metrics)
+
+
 def write_common_audits(audits: Iterable[AuditResult], folder: Path) -> None:
-    """Write the audits over the common exams beside their comparison."""
+    """Write the audits over the common exams and structures beside their comparison."""
     for audit in audits:
         place = folder / OF_COMMON / audit.ruler
         place.mkdir(parents=True, exist_ok=True)

@@ -189,7 +189,7 @@ def gather(settings: Settings, layout: Layout) -> Judged:
         )
     spec = settings.scores
     name = spec.provenance or "unnamed"
-    records = read_score_table(spec, name)
+    records = read_score_table(spec, name, macro=settings.audit.macro)
     scored = set(records.scores["metric"])
     absent = [metric for metric in list_asked(settings.audit) if metric not in scored]
     note = f"the table holds no {', '.join(absent)}: asked for, not audited"
@@ -261,7 +261,7 @@ def show_overall(found: AuditResult) -> None:
     """Print the scores over all exams."""
     show_table(
         f"{_title(found)}, no groupings",
-        ("metric", "structure", "mean", "SD", "median", "infinite", "undefined"),
+        ("metric", "structure", "mean", "SD", "median", "infinite", "undefined", "partial"),
         [
             (
                 f"{row['metric']} ({unit})" if unit else row["metric"],
@@ -269,6 +269,7 @@ def show_overall(found: AuditResult) -> None:
                 *(write_score(row[name], found.metrics[row["metric"]]) for name in OF_SCORE),
                 row["n_infinite"],
                 row["n_undefined"],
+                row["n_partial"],
             )
             for row in list_rows(found.overall)
             for unit in [found.metrics[row["metric"]].unit]

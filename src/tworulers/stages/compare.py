@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tworulers.audit import audit_scores
+from tworulers.audit import AuditResult, audit_scores
+from tworulers.ingest.measures import require_same_measures
 from tworulers.ingest.score_table import ScoreRecords, read_score_table
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
@@ -22,6 +23,7 @@ from tworulers.io.records import (
     write_json,
     write_table,
 )
+from tworulers.metrics.macro import align_macro
 from tworulers.report.gallery import ShownAudit, comparison_figures
 from tworulers.rulers import (
     Audited,
@@ -30,10 +32,16 @@ from tworulers.rulers import (
     compare_rulers,
     verdict_probability,
 )
-from tworulers.schema import MACRO, Metric, Ruler, Settings
+from tworulers.schema import MACRO, Ruler, Settings
 from tworulers.schema_sources import ScoreTable
 from tworulers.stages._anchoring import anchor_scores
-from tworulers.stages._common_exams import find_common, keep_common_scores, require_same_people
+from tworulers.stages._common_exams import (
+    audit_again,
+    find_common,
+    keep_common_scores,
+    require_same_people,
+    write_common_audits,
+)
 from tworulers.stages._comparison import (
     keep_to_tests,
     show_regimes,
@@ -66,19 +74,20 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     metrics: dict[str, float] = {}
     with folder_written_beside(root) as folder:
         for regime, base, other in pair_rulers(audits):
-            found = compare_two_rulers(regime, base, other, audits, settings, layout)
+            found, anew = compare_two_rulers(regime, base, other, audits, settings, layout)
             target = folder / "rulers" / regime / f"{base}_{other}"
             metrics |= write_comparison(found, target, f"{regime}/{base}_{other}")
-            draw_rulers(found, audits, settings, layout, target / "figures")
+            write_common_audits(anew, target)
+            draw_rulers(found, anew, audits, settings, layout, target / "figures")
             trace_rulers(found, settings, layout, target / "probability.parquet")
             for sentence in anchor_scores(regime, base, other, settings, layout, target):
                 say(sentence)
             show_rulers(found)
         for ruler, first, second in pair_regimes(audits, settings):
-            before = read_side(first, ruler, audits, layout)
+            before, after, _ = read_sides((first, ruler), (second, ruler), audits, settings, layout)
             changed = compare_regimes(
                 before,
-                read_side(second, ruler, audits, layout),
+                after,
                 group_exams(before.scores, settings, layout),
                 settings.audit,
                 patients=pick_patients(before.scores, layout),
@@ -154,14 +163,16 @@ def compare_two_rulers(
     audits: Mapping[tuple[str, str], Path],
     settings: Settings,
     layout: Layout,
-) -> Comparison:
-    """Compare two audits of a regime, with what is known of the other ruler's own errors."""
-    judged, again = (read_side(regime, ruler, audits, layout) for ruler in (base, other))
+) -> tuple[Comparison, tuple[AuditResult, ...]]:
+    """Compare two audits of a regime, with what is known of the other ruler's own errors; return the audits that
+    had to be made anew as well.
+    """
     names = f"ruler {base} of regime {regime}", f"ruler {other}"
+    judged, again, anew = read_sides((regime, base), (regime, other), audits, settings, layout)
     find_common(judged.scores, again.scores, names).require_all()
     made = find_ruler(other, settings, layout)
     everything = again.scores
-    return compare_rulers(
+    found = compare_rulers(
         judged,
         again,
         group_exams(judged.scores, settings, layout),
@@ -170,10 +181,12 @@ def compare_two_rulers(
         ruler_against_expert=read_ruler_against_expert(made, base, layout),
         shared_error=average_structures(everything[everything["metric"] == "shared_error"]),
     )
+    return found, anew
 
 
 def draw_rulers(
     found: Comparison,
+    anew: Sequence[AuditResult],
     audits: Mapping[tuple[str, str], Path],
     settings: Settings,
     layout: Layout,
@@ -183,12 +196,14 @@ def draw_rulers(
     if found.summary["status"] == "identical":
         return
     regime = found.summary["regime"]
-    shown = []
-    for ruler in (found.summary["base_ruler"], found.summary["other_ruler"]):
-        title = find_ruler(ruler, settings, layout).title
-        scores = read_scores(regime, ruler, layout)
-        shown.append(ShownAudit(read_audit(audits[regime, ruler]), title, scores))
-    groups = group_exams(read_scores(regime, shown[0].ruler, layout), settings, layout)
+    rulers = (found.summary["base_ruler"], found.summary["other_ruler"])
+    judged = anew or [read_audit(audits[regime, ruler]) for ruler in rulers]
+    scores = align_macro(*(read_scores(regime, ruler, layout) for ruler in rulers))
+    shown = [
+        ShownAudit(audit, find_ruler(audit.ruler, settings, layout).title, part)
+        for audit, part in zip(judged, scores, strict=True)
+    ]
+    groups = group_exams(scores[0], settings, layout)
     write_figures(comparison_figures(shown[0], shown[1], groups, found.verdicts), folder)
 
 
@@ -205,12 +220,11 @@ def trace_rulers(found: Comparison, settings: Settings, layout: Layout, path: Pa
         return
     keys = tests[["structure", "metric"]].drop_duplicates()
     names = (found.summary["base_ruler"], found.summary["other_ruler"])
-    base, other = (
-        read_scores(found.summary["regime"], ruler, layout).merge(keys) for ruler in names
-    )
+    scores = align_macro(*(read_scores(found.summary["regime"], r, layout) for r in names))
+    base, other = (side.merge(keys) for side in scores)
     patients = pick_patients(base, layout).sort_index()
     single = patients.index[~patients.duplicated()]
-    base, other = (scores[scores["exam_id"].isin(single)] for scores in (base, other))
+    base, other = (side[side["exam_id"].isin(single)] for side in (base, other))
     groups = group_exams(base, settings, layout)[list(tests["grouping"].unique())]
     n = base["exam_id"].nunique()
     sizes = sorted({max(8, round(n * times)) for times in TIMES})
@@ -221,14 +235,33 @@ def trace_rulers(found: Comparison, settings: Settings, layout: Layout, path: Pa
     write_table(traced, path)
 
 
-def read_side(
-    regime: str, ruler: str, audits: Mapping[tuple[str, str], Path], layout: Layout
-) -> Audited:
-    """Read the scores of a regime under a ruler and the audit of them."""
-    audit = read_audit(audits[regime, ruler])
-    return Audited(
-        read_scores(regime, ruler, layout), audit.tests, audit.disparities, audit.metrics
+def read_sides(
+    first: tuple[str, str],
+    second: tuple[str, str],
+    audits: Mapping[tuple[str, str], Path],
+    settings: Settings,
+    layout: Layout,
+) -> tuple[Audited, Audited, tuple[AuditResult, ...]]:
+    """Read two audits, each by regime and ruler, their macro scores over the structures defined under both.
+
+    The audits are made anew, and returned beside, where that changes a score.
+    """
+    found = [read_audit(audits[side]) for side in (first, second)]
+    read = [read_scores(*side, layout) for side in (first, second)]
+    scores = align_macro(*read)
+    changed = scores[0] is not read[0]
+    if changed:
+        groups = group_exams(scores[0], settings, layout)
+        patients = pick_patients(scores[0], layout)
+        found = [
+            audit_again(audit, part, groups, patients, settings.attributes)
+            for audit, part in zip(found, scores, strict=True)
+        ]
+    base, other = (
+        Audited(part, audit.tests, audit.disparities, audit.metrics)
+        for part, audit in zip(scores, found, strict=True)
     )
+    return base, other, tuple(found) if changed else ()
 
 
 def read_scores(regime: str, ruler: str, layout: Layout) -> pd.DataFrame:
@@ -288,7 +321,10 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     names = [spec.provenance or "unnamed" for spec in specs]
     if names[0] == names[1]:
         names = [f"{name}_{place}" for place, name in enumerate(names, 1)]
-    tables = [read_score_table(spec, name) for spec, name in zip(specs, names, strict=True)]
+    tables = [
+        read_score_table(spec, name, macro=settings.audit.macro)
+        for spec, name in zip(specs, names, strict=True)
+    ]
     for note in (note for table in tables for note in table.notes):
         say(note)
     require_same_measures(*(table.measures for table in tables))
@@ -300,6 +336,7 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     *scores, notes = keep_common_scores(
         common.keep(first.scores), common.keep(second.scores), files
     )
+    scores = list(align_macro(*scores))
     for note in [*common.tell(), *notes]:
         say(note)
     for note in tell_groups(cohort, settings.attributes):
@@ -330,25 +367,6 @@ def _name_files(specs: Sequence[ScoreTable]) -> tuple[str, str]:
     if Path(first).name != Path(second).name:
         return Path(first).name, Path(second).name
     return first, second
-
-
-def require_same_measures(first: Mapping[str, Metric], second: Mapping[str, Metric]) -> None:
-    """Refuse two tables that declare a metric of their own differently.
-
-    Raises
-    ------
-    ValueError : naming each metric and both declarations.
-    """
-    apart = [
-        f"{name}: {first.get(name)} and {second.get(name)}"
-        for name in {**first, **second}
-        if first.get(name) != second.get(name)
-    ]
-    if apart:
-        raise ValueError(
-            "scores.measures and against.measures have to declare the same:\n  "
-            + "\n  ".join(apart)
-        )
 
 
 def _scored_cohort(scores: pd.DataFrame, layout: Layout) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tworulers.audit import AuditResult, audit_scores
+from tworulers.audit import AuditResult
 from tworulers.ingest.faults import Fault, format_faults
 from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
@@ -18,9 +18,9 @@ from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.metrics.asked import require_metrics
+from tworulers.metrics.macro import align_macro, require_rule
 from tworulers.report.sections import pick_change, pick_judged
 from tworulers.rulers import (
-    Audited,
     compare_rulers,
     may_repeat,
     overall_status,
@@ -28,7 +28,12 @@ from tworulers.rulers import (
 )
 from tworulers.schema import MACRO, METRICS, Settings
 from tworulers.schema_sources import Predictions
-from tworulers.stages._common_exams import CommonExams, find_common, write_common_audits
+from tworulers.stages._common_exams import (
+    audit_again,
+    find_common,
+    take_side,
+    write_common_audits,
+)
 from tworulers.stages._comparison import show_rulers, write_comparison
 from tworulers.stages._references import Judge, prepare
 from tworulers.stages._run import run_stage
@@ -87,6 +92,7 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score a folder of predictions by every reference, audit each, and compare them."""
     given = settings.predictions
     require_metrics(settings.audit, METRICS)
+    require_rule(settings.audit.macro)
     ready = prepare(given, settings.attributes, settings.processes)
     judges, people, structures, notes = ready.judges, ready.people, ready.structures, ready.notes
     if ready.naming:
@@ -246,7 +252,7 @@ def judge_closeness(
 ) -> str:
     """Tell whether a reference, if it may repeat the model, is too close to judge its predictions."""
     shared = average_structures(other[other["metric"] == "shared_error"])
-    dice = [side[side["metric"] == "dice"] for side in (base, other)]
+    dice = align_macro(*(side[side["metric"] == "dice"] for side in (base, other)))
     common = set(dice[0]["exam_id"]) & set(dice[1]["exam_id"])
     first, second = (side[side["exam_id"].isin(common)] for side in dice)
     if not common:
@@ -273,13 +279,16 @@ def compare_judges(
             exams = common.keep(people)
             groups = form_groups(exams, settings.attributes)[0]
             patients = exams.set_index("exam_id")["patient_id"]
+            kept = [common.keep(scores) for scores in sides]
+            aligned = align_macro(*kept)
+            anew = any(common.left_out) or aligned[0] is not kept[0]
             first, second = (
-                _audit_common(scores, common, groups, patients, settings, place) for scores in sides
+                _audit_common(scores, anew, groups, patients, settings, place) for scores in aligned
             )
             scores = sides[1]
             found = compare_rulers(
-                _as_side(sides[0], common, first),
-                _as_side(sides[1], common, second),
+                take_side(aligned[0], first),
+                take_side(aligned[1], second),
                 groups,
                 settings.audit,
                 patients=patients,
@@ -289,7 +298,7 @@ def compare_judges(
             found.summary.update(common.count())
             target = folder / "rulers" / regime / f"{base}_{other}"
             write_comparison(found, target, f"{regime}/{base}_{other}")
-            if any(common.left_out):
+            if anew:
                 write_common_audits((first, second), target)
             show_rulers(found)
 
@@ -348,23 +357,15 @@ def _drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:
 
 def _audit_common(
     scores: pd.DataFrame,
-    common: CommonExams,
+    anew: bool,
     groups: pd.DataFrame,
     patients: pd.Series,
     settings: Settings,
     place: Layout,
 ) -> AuditResult:
-    """Return the audit there is, or one over the exams that both references judged."""
+    """Return the audit there is, or another one of the exams and structures that both references judged."""
     found = read_audit(place.audit(str(scores["regime"].iloc[0]), str(scores["ruler"].iloc[0])))
-    if not any(common.left_out):
-        return found
-    part = common.keep(scores[scores["metric"].isin(METRICS)])
-    return audit_scores(part, groups, patients, found.settings, settings.attributes)
-
-
-def _as_side(scores: pd.DataFrame, common: CommonExams, audit: AuditResult) -> Audited:
-    part = common.keep(scores[scores["metric"].isin(METRICS)])
-    return Audited(part, audit.tests, audit.disparities, audit.metrics)
+    return audit_again(found, scores, groups, patients, settings.attributes) if anew else found
 
 
 def _record(

@@ -27,6 +27,7 @@ from tworulers.io.records import (
 from tworulers.metrics.agreement import shared_error
 from tworulers.metrics.asked import require_metrics
 from tworulers.metrics.case import add_ndsc, reference_averages, score_case
+from tworulers.metrics.macro import count_partial, require_rule, tell_partial
 from tworulers.schema import MACRO, METRICS, Audit, Distortion, Provenance, Ruler, Settings, Split
 from tworulers.stages._pool import open_pool
 from tworulers.stages._run import run_stage
@@ -61,6 +62,7 @@ class ScoreTask:
 def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score the test exams that the ruler can judge; a ruler the dataset does not have scores nothing and says so."""
     require_metrics(settings.audit, METRICS)
+    require_rule(settings.audit.macro)
     regime, ruler = settings.regime.name, settings.ruler
     result = layout.results.scores(regime, ruler.name)
     identical = ruler.regime == regime
@@ -97,7 +99,7 @@ def finish_scores(
     if "ndsc" in audit.metrics:
         reading = audit.ndsc_reference
         averages = audit.ndsc_fractions or reference_averages(rows, reading)  # type: ignore[arg-type]
-        rows = add_ndsc(rows, averages, reading=reading, empty=audit.ndsc_empty)  # type: ignore[arg-type]
+        rows = add_ndsc(rows, averages, reading=reading, empty=audit.ndsc_empty, macro=audit.macro)  # type: ignore[arg-type]
         facts["ndsc_reference"] = {"reading": reading, "averages": averages}
     rows = rows.assign(regime=regime, ruler=ruler)[list(Scores.to_schema().columns)]
     return check_table(rows, Scores, "scores"), facts
@@ -108,11 +110,16 @@ def show_scores(
 ) -> dict[str, float]:
     """Print the scores over all exams, and return them for MLflow."""
     means = list_rows(summarise_macro(scores).reset_index(names=["metric", "structure"]))
-    rows = []
+    rows, partial = [], count_partial(scores)
     for row in means:
         successes = count_successes(scores, row["metric"], row["structure"], audit)
         numbers = [f"{row[name]:.4f}" for name in ("mean", "median", "sd")]
-        over = f"{row['count']} of {row['size']}"
+        fewer = partial.get(row["metric"], 0) if row["structure"] == MACRO else 0
+        over = ", ".join(
+            filter(
+                None, (f"{row['count']} of {row['size']}", tell_partial(fewer, int(row["size"])))
+            )
+        )
         rows.append((row["metric"], row["structure"], *numbers, over, successes))
     heads = ("metric", "structure", "mean", "median", "SD", "over", "successes")
     show_table(title, heads, rows)
@@ -283,6 +290,7 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
         levels_of=task.audit.levels_of,
         min_component_mm3=task.audit.min_component_mm3,
         surface_tolerance_mm=task.audit.surface_tolerance_mm,
+        macro=task.audit.macro,
     )
     if expert is not None:
         shared = [
@@ -360,5 +368,6 @@ if __name__ == "__main__":
             "audit.ndsc_fractions",
             "audit.ndsc_empty",
             "audit.surface_tolerance_mm",
+            "audit.macro",
         ),
     )

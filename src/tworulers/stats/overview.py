@@ -1,10 +1,12 @@
 """Who was audited, who was not, and how each family and grouping of tests came out."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tworulers.schema import Audit
+from tworulers.schema import MACRO, Audit
 from tworulers.schema_sources import Attributes
 from tworulers.stats.battery import EXTRA, TOO_FEW, Question
 from tworulers.stats.clearest import find_clearest, shown_p
@@ -46,18 +48,20 @@ def list_scores(table: pd.DataFrame) -> list[tuple[str, str]]:
     return list(zip(*names, strict=True))
 
 
-def describe_overall(table: pd.DataFrame) -> pd.DataFrame:
+def describe_overall(table: pd.DataFrame, partial: Mapping[str, int]) -> pd.DataFrame:
     """Describe every score over all exams, in a group or not.
 
     Parameters
     ----------
     table : one row an exam, columns (structure, metric); NaN is undefined.
+    partial : by metric, exams whose macro score is over part of the structures.
     """
     rows = []
     for structure, metric in list_scores(table):
         values = table[structure, metric].to_numpy(dtype=float)
         known = values[~np.isnan(values)]
         count = {"n_exams": len(values), "n_undefined": len(values) - len(known)}
+        count["n_partial"] = partial.get(metric, 0) if structure == MACRO else 0
         rows.append({"structure": structure, "metric": metric} | count | describe(known))
     return pd.DataFrame(rows)
 

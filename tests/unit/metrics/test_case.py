@@ -120,15 +120,17 @@ def test_one_mask_empty_is_the_worst_score(prediction, reference, because):
     assert reason(scores, "vb", "hd95") == because
 
 
-def test_a_missed_structure_makes_the_macro_infinite_and_an_absent_one_undefined():
+def test_a_missed_structure_makes_the_macro_infinite_and_an_absent_one_is_left_out_of_it():
     both = np.maximum(HERE, block((1, 2, 3), label=2))
     missed = score(HERE, both, VB_DISC)
     assert value(missed, "macro", "hd95") == np.inf
     assert reason(missed, "macro", "hd95") == "prediction_empty in disc"
     assert value(missed, "macro", "dice") == pytest.approx(0.5)
     absent = score(block((1, 2, 3), label=3), HERE, VB_DISC | {"cord": 3})
-    assert np.isnan(value(absent, "macro", "hd95"))
-    assert reason(absent, "macro", "hd95") == "both_empty in disc"
+    assert value(absent, "macro", "hd95") == np.inf
+    assert reason(absent, "macro", "hd95") == (
+        "2 of 3 structures: both_empty in disc; prediction_empty in vb, reference_empty in cord"
+    )
 
 
 def test_levels_of_a_structure(golden):
@@ -243,8 +245,11 @@ def test_ndsc_without_a_reference_says_why(empty, expected):
 def test_ndsc_of_a_structure_that_no_reference_has():
     scores = score_set({"a": (HERE, HERE)}, VB_DISC)
     found = add_ndsc(scores, reference_averages(scores))
-    assert np.isnan(value(found, "macro", "ndsc"))
-    assert reason(found, "macro", "ndsc") == "both_empty in disc"
+    assert value(found, "macro", "ndsc") == 1
+    assert reason(found, "macro", "ndsc") == "1 of 2 structures: both_empty in disc"
+    whole = add_ndsc(scores, reference_averages(scores), macro="complete")
+    assert np.isnan(value(whole, "macro", "ndsc"))
+    assert reason(whole, "macro", "ndsc") == "both_empty in disc"
 
 
 def test_ndsc_names_the_exam_it_cannot_normalise():
