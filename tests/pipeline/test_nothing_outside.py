@@ -264,3 +264,9 @@ def test_another_project_is_not_taken_for_ours(project: Path, tmp_path: Path, co
         f"{tmp_path}/keep has a conf/config.yaml and a dvc.yaml, but not those of tworulers" in said
     )
     assert "lack regime, ruler, schema" in said
+
+
+def test_a_sweep_makes_its_folder_below_sweeps(project: Path, tmp_path: Path) -> None:
+    for name in (f"{tmp_path}/keep", "../../keep"):
+        said = stays_as_it_was(project, "show", "paths=sweep", f"hydra.job.name='{name}'")
+        assert f"sweep {name!r} holds a slash" in said

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
+from yaml import YAMLError
 
 TARGET = "_target_"
 OURS = re.compile(r"(hydra\._internal\.core_plugins|hydra_plugins)\.(\w+\.)*\w+(Launcher|Sweeper)")
@@ -25,7 +27,7 @@ RUNS = {"setup", "python", "srun_args", "additional_parameters", "submitit_folde
 ELSEWHERE = re.compile(r"--con|-c[pnd]|--exp")
 """Arguments of Hydra's own that compose another folder than `conf/`, or unpickle a run."""
 
-MOST_COMBINATIONS = 64
+MOST_COMBINATIONS = 24
 NO_CODE = "a configuration runs no code"
 
 
@@ -44,6 +46,7 @@ def check_composed(arguments: Sequence[str], conf: Path) -> None:
     Raises
     ------
     CodeInConfigurationError : with the files or arguments, their keys, and what is wrong with each.
+    ValueError : a file is no YAML; the message says where.
     """
     faults = [
         f"{argument}: compose files of conf/ alone; copy those you want to conf/experiment/"
@@ -114,6 +117,8 @@ def _list_composed(overrides: Sequence[str], conf: Path) -> Iterator[tuple[Path,
                 defaults = loader.compute_defaults_list("config", choice, RunMode.RUN).defaults
             except HydraException:
                 continue  # Hydra says of the same choice what is wrong with it.
+            except YAMLError as error:
+                raise ValueError(f"a file of the configuration is no YAML: {error}") from error
             for one in defaults:
                 if one.config_path is None or (one.config_path, one.package or "") in seen:
                     continue
@@ -136,6 +141,8 @@ def _list_choices(overrides: Sequence[str], loader: Any) -> Iterator[list[str]]:
     swept = [_list_values(o) for o in parsed if o.is_sweep_override() and _is_group(o, loader)]
     for combination in islice(product(*swept), MOST_COMBINATIONS):
         yield [*fixed, *combination]
+    if prod(map(len, swept)) <= MOST_COMBINATIONS:
+        return
     for place, values in enumerate(swept):
         first = [others[0] for others in swept]
         yield from ([*fixed, *first[:place], value, *first[place + 1 :]] for value in values)

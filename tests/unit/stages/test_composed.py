@@ -90,6 +90,12 @@ def test_every_run_of_a_sweep_is_looked_at(conf: Path) -> None:
     assert "conf/hue/blue_odd.yaml: hue._target_" in said
 
 
+def test_a_file_that_is_no_yaml_is_named(conf: Path) -> None:
+    (conf / "experiment" / "theirs.yaml").write_text("a: [1, 2\nb: {")
+    with pytest.raises(ValueError, match=r"no YAML:(?s:.*)experiment/theirs\.yaml"):
+        check_composed(["experiment=theirs"], conf)
+
+
 @pytest.mark.parametrize(
     "argument",
     [
