@@ -304,12 +304,14 @@ class Report:
 class Paths:
     """Where results go, relative to the project root: `repro` below `artifacts/`, `sweep` below `sweeps/`.
 
-    Without `outputs` every run gets a folder of its own.
+    Without `outputs` every run gets a folder of its own. They are `readable_by` their `owner` alone, or by the
+    `group`, or by `all` who use the machine.
     """
 
     name: str = UNSET
     artifacts: str = "artifacts"
     outputs: str = "artifacts"
+    readable_by: str = "owner"
 
 
 @dataclass

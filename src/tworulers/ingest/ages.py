@@ -10,7 +10,7 @@ MAX_AGE = 120.0
 """Oldest plausible age in years."""
 
 TOP_CODE = 89.0
-"""Ages above this are not published; a known age never needs to be told by a flag."""
+"""Ages above this are not published: an age of 90 and more is read as "over 89", whatever number is given."""
 
 _YEARS_IN = {"y": 1.0, "m": 1 / 12, "w": 7 / 365.25, "d": 1 / 365.25}
 _NUMBER = re.compile(
@@ -63,4 +63,5 @@ def read_age(cell: str, over_89: str = "") -> Age:
     years = float(number["number"].replace(",", ".")) * _YEARS_IN[(number["unit"] or "y")[0]]
     if not 0 <= years <= MAX_AGE or (flagged and years < TOP_CODE):
         return Age(nan, AgeStatus.IMPLAUSIBLE)
-    return Age(nan, AgeStatus.OVER_89) if flagged else Age(years, AgeStatus.KNOWN)
+    over = flagged or years >= TOP_CODE + 1
+    return Age(nan, AgeStatus.OVER_89) if over else Age(years, AgeStatus.KNOWN)

@@ -77,11 +77,10 @@ def tabulate_people(
             write_number(row.mean, 1, reason),
             write_number(row.sd, 1, reason),
             write_number(row.median, 0, reason),
-            f"{write_number(row.minimum, 0, reason)} to {write_number(row.maximum, 0, reason)}",
         ]
         for row in iterate_rows(ages)
     ]
-    columns = ("pool", "exams", "age known", "above 89", "unknown", "mean", "SD", "median", "range")
+    columns = ("pool", "exams", "age known", "above 89", "unknown", "mean", "SD", "median")
     return [people, make_table("Age in years, over known ages", columns, years)]
 
 

@@ -79,9 +79,17 @@ def pick_grouping(audit: AuditResult, verdicts: pd.DataFrame | None = None) -> s
 
 
 def picture_two_rulers(
-    judged: Sequence[ShownAudit], groups: pd.Series, *, metric: str, structure: str
+    judged: Sequence[ShownAudit],
+    groups: pd.Series,
+    *,
+    metric: str,
+    structure: str,
+    single_exams: bool = True,
 ) -> Picture:
-    """Show a score by group under each ruler; `groups` is named after its grouping."""
+    """Show a score by group under each ruler; `groups` is named after its grouping.
+
+    Without `single_exams` no mark stands for one exam.
+    """
     grouping = str(groups.name)
     title = name_titles(judged[0].result).get(grouping, grouping)
     known = judged[0].metric(metric)
@@ -107,12 +115,18 @@ def picture_two_rulers(
         part = pd.DataFrame({"group": groups.reindex(value.index), "value": value})
         parts.append(part[part["group"].notna()].assign(ruler=one.ruler))
     figure = draw_two_rulers(
-        pd.concat(parts), panels, metric=known, structure=structure, grouping_title=title
+        pd.concat(parts),
+        panels,
+        metric=known,
+        structure=structure,
+        grouping_title=title,
+        single_exams=single_exams,
     )
     names = " and ".join(one.name for one in judged)
+    begin = "One point an exam; the" if single_exams else "The"
     caption = (
         f"{name_score(known, structure)} of the {judged[0].result.regime} model's predictions by "
-        f"{title.lower()}, judged by {names}. One point an exam; the box holds the middle half of "
+        f"{title.lower()}, judged by {names}. {begin} box holds the middle half of "
         "a group, the thick line its median; the band spans the group medians, so its height is "
         "the gap."
     )

@@ -62,6 +62,7 @@ def draw_two_rulers(
     metric: Metric,
     structure: str,
     grouping_title: str,
+    single_exams: bool = True,
 ) -> Figure:
     """Draw the scores of each group under each ruler on one scale, gap and spread written in.
 
@@ -74,6 +75,8 @@ def draw_two_rulers(
     panels : the rulers from left to right.
     metric, structure : what `value` is, for the axis.
     grouping_title : what the groups are, for the axis.
+    single_exams : with a point an exam, and whiskers to the outermost within 1.5 times the box; without, whiskers end
+        at the 5th and 95th percentile. A group of one exam is not drawn either way.
     """
     widest = max(3, len(scores["group"].cat.categories))
     figure = start_figure((1.0 + 1.1 * widest) * len(panels) + 0.5, 4.9)
@@ -81,10 +84,11 @@ def draw_two_rulers(
     for ax, panel in zip(axes, panels, strict=True):
         mine = scores[(scores["ruler"] == panel.ruler) & np.isfinite(scores["value"])]
         colour = ruler_colour(panel.ruler)
-        medians = mine.groupby("group", observed=True)["value"].median()
+        several = mine.groupby("group", observed=True)["value"].filter(lambda exams: len(exams) > 1)
+        medians = mine.loc[several.index].groupby("group", observed=True)["value"].median()
         if len(medians) > 1:
             ax.axhspan(medians.min(), medians.max(), color=colour, alpha=0.22, linewidth=0)
-        draw_groups(ax, mine)
+        draw_groups(ax, mine, single_exams=single_exams)
         ax.set_xlabel(grouping_title)
         gap = write_difference(medians.max() - medians.min(), metric) if len(medians) else "—"
         ax.text(
@@ -103,8 +107,8 @@ def draw_two_rulers(
     return figure
 
 
-def draw_groups(ax: Axes, scores: pd.DataFrame) -> None:
-    """Draw every exam of each group as a point, with the group's quartiles behind it.
+def draw_groups(ax: Axes, scores: pd.DataFrame, *, single_exams: bool = True) -> None:
+    """Draw the quartiles of each group and, with `single_exams`, every exam as a point; no group of one exam.
 
     `scores` has `group` (ordered categorical) and finite `value`; points are spread sideways by
     their rank order.
@@ -112,19 +116,20 @@ def draw_groups(ax: Axes, scores: pd.DataFrame) -> None:
     groups = [str(group) for group in scores["group"].cat.categories]
     by_group = scores["group"].astype(str)
     values = [scores.loc[by_group == group, "value"].to_numpy(float) for group in groups]
-    filled = [place for place, group in enumerate(values) if group.size]
+    filled = [place for place, group in enumerate(values) if group.size > 1]
     if filled:
         ax.boxplot(
             [values[place] for place in filled],
             positions=filled,
             widths=0.62,
             showfliers=False,
+            whis=1.5 if single_exams else (5, 95),
             medianprops={"color": "black", "linewidth": 1.6},
             boxprops={"color": "#888888"},
             whiskerprops={"color": "#888888"},
             capprops={"color": "#888888"},
         )
-    for place in filled:
+    for place in filled if single_exams else []:
         exams = values[place]
         ax.scatter(
             place + 0.24 * np.sin(GOLDEN_ANGLE * np.arange(exams.size)),

@@ -46,7 +46,7 @@ from tworulers.report.ruler_tables import (
     tabulate_verdicts,
 )
 from tworulers.report.style import name_ruler, score_label
-from tworulers.report.tables import Table, make_table, write_p, write_score
+from tworulers.report.tables import Table, make_table, write_count, write_p, write_score
 from tworulers.report.warning_section import tell_of_warning
 
 
@@ -152,14 +152,20 @@ def _rulers(
     if at_hand and grouping in findings.groups:
         title = "The same predictions under two rulers" if len(judged) > 1 else "Scores by group"
         series = findings.groups[grouping]
-        picture = picture_two_rulers(judged, series, metric=metric, structure=structure)
+        picture = picture_two_rulers(
+            judged,
+            series,
+            metric=metric,
+            structure=structure,
+            single_exams=not findings.suppress_below,
+        )
         sections.append(Section("two-rulers", title, pictures=(picture,)))
     if change is None:
         return sections
     first, second = judged
     closeness = change.comparison.closeness
     pictures: tuple[Picture, ...] = ()
-    if at_hand:
+    if at_hand and not findings.suppress_below:
         pictures = (picture_inflation(first, second, metric=metric, structure=structure),)
     metrics, names = first.result.metrics, (first.name, second.name)
     partial = change.comparison.summary.get("macro_partial", {})
@@ -370,9 +376,6 @@ def _cohort(findings: Findings, judged: list[ShownAudit]) -> list[Section]:
     if cohort.counts is not None and cohort.ages is not None:
         counts = cohort.counts.replace({"variable": titles})
         tables += tabulate_people(counts, cohort.ages, suppress_below=findings.suppress_below)
-    if cohort.exclusions is not None and len(cohort.exclusions):
-        rows = cohort.exclusions[["exam_id", "reason"]].to_numpy().tolist()
-        tables.append(make_table("Exams not in the cohort", ("exam", "reason"), rows))
     if cohort.left_out is not None and len(cohort.left_out):
         left = cohort.left_out.assign(grouping=cohort.left_out["grouping"].replace(titles))
         rows = left[["grouping", "value", "reason", "exams"]].to_numpy().tolist()
@@ -388,6 +391,11 @@ def _cohort(findings: Findings, judged: list[ShownAudit]) -> list[Section]:
     if not tables and not pictures:
         return []
     text = "What differs between groups beside the scores can make a gap, or hide one."
+    if cohort.exclusions is not None and len(cohort.exclusions):
+        text += (
+            f" Of the source {write_count(len(cohort.exclusions), 'exam')} did not enter the cohort; "
+            "`exclusions.parquet` in the cohort's folder says which and why."
+        )
     return [Section("cohort", "The cohort and its confounders", (text,), pictures, tuple(tables))]
 
 
@@ -427,5 +435,5 @@ def _everything(findings: Findings) -> Section:
         )
     if findings.withheld:
         least, gone = findings.suppress_below, "; ".join(findings.withheld)
-        text += f" Not shown, since a group has fewer than {least} exams: {gone}."
+        text += f" Not shown, since fewer than {least} exams would be singled out: {gone}."
     return Section("audits", "Every audit, and whose labels judged", (text,), tables=(table,))

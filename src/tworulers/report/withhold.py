@@ -6,6 +6,12 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from tworulers.audit import AuditResult
+from tworulers.disclosure import (
+    OUTCOME_KEYS,
+    find_disclosing,
+    find_small_outcomes,
+    hide_single_exams,
+)
 from tworulers.report.page import Anchored, CohortTables, Findings, Warned
 from tworulers.rulers import Comparison, RegimeComparison
 
@@ -17,11 +23,13 @@ class NothingToShowError(ValueError):
 
 
 def withhold_small_groups(findings: Findings) -> Findings:
-    """Take every grouping out of the findings that has a group of fewer exams than may be described.
+    """Take out of the findings whatever tells of few people, by itself or subtracted from something else shown.
 
-    A group that is merely not named could be found again from the others and the total, so the grouping goes as a
-    whole. Ids of single exams and single ages go too. Levels of Table 1 are hidden with the next smaller one where
-    only one would be.
+    A grouping goes as a whole where a group, the exams it leaves out, or what remains of it beside another grouping
+    is too small: a group that is merely not named could be found again from the others and the total. Success rates
+    go where a group has few successes or failures, and so do all thresholds but the one that defines success, ids and
+    volumes of single exams, single ages, the failure detection and the configuration. Levels of Table 1 are hidden
+    with the next smaller one where only one would be.
 
     Parameters
     ----------
@@ -31,7 +39,7 @@ def withhold_small_groups(findings: Findings) -> Findings:
     ------
     NothingToShowError : no grouping is left; merge small groups, or leave them out.
     """
-    small = find_small(findings)
+    small, least = find_small(findings), findings.suppress_below
     titles = {
         row["grouping"]: str(row["title"])
         for one in findings.audits.values()
@@ -39,44 +47,67 @@ def withhold_small_groups(findings: Findings) -> Findings:
     }
     if titles and set(titles) <= small:
         raise NothingToShowError(
-            f"every grouping has a group of fewer than {findings.suppress_below} exams; merge levels in the "
+            f"every grouping singles out fewer than {findings.suppress_below} exams; merge levels in the "
             "attributes, or leave small groups out"
         )
     audits = {
-        key: replace(one, result=_without(one.result, small))
+        key: replace(one, result=_hide_outcomes(_without(one.result, small), least))
         for key, one in findings.audits.items()
     }
     changes = []
     for change in findings.changes:
         traced = change.probability
         kept = None if traced is None else traced[~traced["grouping"].isin(small)]
+        # Which rates fall below four fifths follows from counts that are hidden.
         without = _without(change.comparison, small)
-        anchored = hide_anchored(change.anchored, small, findings.suppress_below)
-        common = {name: _without(one, small) for name, one in change.audits.items()}
+        without = replace(without, four_fifths=without.four_fifths.head(0))
+        anchored = hide_anchored(change.anchored, small, least)
+        common = {
+            name: _hide_outcomes(_without(one, small), least) for name, one in change.audits.items()
+        }
         changes.append(
             replace(change, comparison=without, probability=kept, anchored=anchored, audits=common)
         )
+    regimes = []
+    for regime in findings.regimes:
+        plain = _without(regime.comparison, small)
+        plain = replace(plain, four_fifths=plain.four_fifths.head(0))
+        regimes.append(replace(regime, comparison=plain))
     return replace(
         findings,
         audits=audits,
         changes=changes,
-        regimes=[replace(r, comparison=_without(r.comparison, small)) for r in findings.regimes],
-        warnings={key: _without(one, small) for key, one in findings.warnings.items()},
+        regimes=regimes,
+        warnings={},
         groups=findings.groups.drop(columns=[n for n in findings.groups if n in small]),
-        cohort=hide_people(findings.cohort, small, findings.suppress_below),
+        cohort=hide_people(findings.cohort, small, least),
+        configuration="",
         withheld=[titles.get(name, name) for name in titles if name in small],
     )
 
 
+def hide_lone_exams(findings: Findings) -> Findings:
+    """Blank the values of groups of a single exam, which would be those of a person; their names and n stay."""
+    audits = {
+        key: replace(one, result=_hide_lone(one.result)) for key, one in findings.audits.items()
+    }
+    changes = [
+        replace(change, audits={name: _hide_lone(one) for name, one in change.audits.items()})
+        for change in findings.changes
+    ]
+    return replace(findings, audits=audits, changes=changes)
+
+
 def find_small(findings: Findings) -> set[str]:
-    """Name the groupings with a group of at least one exam and fewer than may be described."""
-    small: set[str] = set()
+    """Name the groupings that single out at least one exam and fewer than may be described."""
+    least = findings.suppress_below
+    small = set(find_disclosing(findings.groups, least))
     results = [one.result for one in findings.audits.values()]
     results += [audit for change in findings.changes for audit in change.audits.values()]
     for result in results:
-        groups = result.groups[result.groups["status"] != "left out"]
+        groups = result.groups
         size = groups["n"] + groups["n_undefined"]
-        small |= set(groups.loc[(size > 0) & (size < findings.suppress_below), "grouping"])
+        small |= set(groups.loc[(size > 0) & (size < least), "grouping"])
     return small
 
 
@@ -111,7 +142,13 @@ def hide_people(cohort: CohortTables, small: set[str], least: int) -> CohortTabl
         gone = relations["variable"].isin(small) | relations["by"].isin(small)
         relations = relations[~gone]
     return replace(
-        cohort, counts=counts, ages=ages, left_out=left_out, relations=relations, exclusions=None
+        cohort,
+        counts=counts,
+        ages=ages,
+        left_out=left_out,
+        relations=relations,
+        exclusions=None,
+        volumes=None,
     )
 
 
@@ -135,3 +172,39 @@ def _without(tables: Tables, small: set[str]) -> Tables:
     if isinstance(tables, AuditResult) and small & set(tables.settings.linear_terms):
         kept["linear"] = tables.linear.head(0)
     return replace(tables, **kept)
+
+
+def _hide_lone(result: AuditResult) -> AuditResult:
+    rates = result.rates[result.rates["n"] != 1].reset_index(drop=True)
+    return replace(result, groups=hide_single_exams(result.groups), rates=rates)
+
+
+def _hide_outcomes(result: AuditResult, least: int) -> AuditResult:
+    """Take out the rates of scores of which a group has few successes or failures, and what would give them away."""
+    rates = result.rates[result.rates["primary"].astype(bool)]
+    hidden = find_small_outcomes(rates, least)
+    keys = pd.MultiIndex.from_frame(hidden[OUTCOME_KEYS])
+
+    def keep(table: pd.DataFrame) -> pd.DataFrame:
+        shown = table[table["primary"].astype(bool)]
+        return shown[~pd.MultiIndex.from_frame(shown[OUTCOME_KEYS]).isin(keys)].reset_index(
+            drop=True
+        )
+
+    differences = result.differences
+    if len(differences):
+        score = OUTCOME_KEYS[:-1]
+        gone = pd.MultiIndex.from_frame(differences[score]).isin(
+            pd.MultiIndex.from_frame(hidden[score])
+        )
+        told = [str(name) for name in differences if str(name).startswith("rate_")]
+        differences = differences.assign(
+            **{name: differences[name].astype(float).mask(gone) for name in told}
+        )
+    return replace(
+        result,
+        rates=keep(result.rates),
+        disparities=keep(result.disparities),
+        differences=differences,
+        families=result.families.assign(missing=""),
+    )

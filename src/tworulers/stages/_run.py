@@ -33,6 +33,7 @@ from tworulers.stages._overrides import (
     is_sweep,
     place_sweep,
 )
+from tworulers.stages._readers import limit_readers
 from tworulers.stages._showing import show_result
 from tworulers.tracking import RunRecord, require_address, write_record
 
@@ -163,6 +164,7 @@ def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Pat
     expand_home(settings)
     check_names(settings)
     check_homes(settings.paths, overrides, root)
+    limit_readers(settings.paths.readable_by)
     if settings.tracking.enabled:
         require_address(settings.tracking)
     layout = Layout.of(settings, root)
@@ -180,7 +182,7 @@ def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Pat
         OmegaConf.save(OmegaConf.create(read), temporary)
     write_record(record, folder)
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
-        show_result(folder, layout, settings.tracking)
+        show_result(folder, layout, settings.tracking, settings.report.shared)
 
 
 def pick_settings(config: DictConfig, names: tuple[str, ...]) -> dict[str, Any]:

@@ -110,8 +110,9 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     for name, one in judges.items():
         audit_by(one, judgements[name], people, [*structures, MACRO], settings, place)
     compare_judges(judgements, people, settings, place)
-    summary = {"structures": structures, **summarise(judges, judgements, notes)}
+    summary = {"structures": structures, **summarise(judges, judgements)}
     write_json(summary, place.outputs / "summary.json")
+    write_json(list_pairs(judges, notes), place.outputs / "pairing.json")
     finish(settings, place, people)
     return place.outputs, _record(given, judges, judgements)
 
@@ -303,18 +304,15 @@ def compare_judges(
             show_rulers(found)
 
 
-def summarise(
-    judges: Mapping[str, Judge], judgements: Mapping[str, Judgement], notes: list[Fault]
-) -> dict[str, Any]:
-    """Say of every reference what was paired, what was not, and how close it is."""
+def summarise(judges: Mapping[str, Judge], judgements: Mapping[str, Judgement]) -> dict[str, Any]:
+    """Say of every reference how much was paired, how much was not, and how close it is."""
     references = {
         name: {
             "provenance": str(one.ruler.provenance),
-            "folder": str(one.ruler.folder),
             "exams": len(one.exams),
             "share": one.pairing.share,
-            "missing_predictions": one.pairing.missing,
-            "without_reference": one.pairing.extra,
+            "missing_predictions": len(one.pairing.missing),
+            "without_reference": len(one.pairing.extra),
             "identical_exams": judgements[name].identical_exams,
             "identical_files": judgements[name].identical_files,
             "status": "identical" if judgements[name].identical else judgements[name].status,
@@ -322,7 +320,22 @@ def summarise(
         }
         for name, one in judges.items()
     }
-    return {"references": references, "notes": [asdict(note) for note in notes]}
+    return {"references": references}
+
+
+def list_pairs(judges: Mapping[str, Judge], notes: list[Fault]) -> dict[str, Any]:
+    """Name the exams that were not paired, and what was noted of the others; this stays with the results."""
+    return {
+        "references": {
+            name: {
+                "folder": str(one.ruler.folder),
+                "missing_predictions": one.pairing.missing,
+                "without_reference": one.pairing.extra,
+            }
+            for name, one in judges.items()
+        },
+        "notes": [asdict(note) for note in notes],
+    }
 
 
 def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:

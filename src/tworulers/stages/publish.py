@@ -31,7 +31,7 @@ def publish_results(settings: Settings, layout: Layout) -> None:
     damaged = []
     for folder in track(folders, len(folders), "publishing"):
         try:
-            publish(folder, layout.root, settings.tracking)
+            publish(folder, layout.root, settings.tracking, settings.report.shared)
         except ValueError as error:
             damaged.append(str(error))
         except TrackingError as error:

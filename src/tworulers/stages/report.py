@@ -27,7 +27,7 @@ from tworulers.report.page import (
     render_page,
 )
 from tworulers.report.sections import pick_change, pick_judged, write_report
-from tworulers.report.withhold import withhold_small_groups
+from tworulers.report.withhold import hide_lone_exams, withhold_small_groups
 from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.schema import Distortion, Provenance, Ruler, Settings
 from tworulers.stages._common_exams import read_common_audits
@@ -50,6 +50,7 @@ def report(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 def write_page(findings: Findings, settings: Settings, layout: Layout) -> Headline:
     """Write the page, its figures and its answer; small groups are not described in a shared one."""
+    findings = hide_lone_exams(findings)
     if settings.report.shared:
         findings = replace(findings, suppress_below=settings.report.suppress_below)
         findings = withhold_small_groups(findings)

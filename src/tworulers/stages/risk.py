@@ -51,6 +51,11 @@ LARGEST_SIDE = 30.0
 
 def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Audit a table of risk scores by every grouping, or simulate the published scenarios."""
+    if settings.report.shared:
+        raise ValueError(
+            "report.shared=true asks for results that withhold small groups, which the audit of risk scores cannot "
+            "do yet; leave it out, and pass on no cell of few people"
+        )
     question = frame_question(settings)
     name = settings.risk.name or Path(settings.risk.file).stem or "table"
     result = Layout.of_risk(settings, layout.root, name).use(str(question.use))

@@ -4,15 +4,17 @@ import hashlib
 import math
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from tworulers.schema import Tracking
 from tworulers.tracking.names import name_metrics
-from tworulers.tracking.record import RECORD, RunRecord, read_record
-from tworulers.tracking.shown import hide_places, list_shown
+from tworulers.tracking.record import RunRecord, read_record
+from tworulers.tracking.shown import SHARED_STAGES, hide_places, list_shown, reduce_table
 from tworulers.tracking.siblings import link_siblings, list_runs
 from tworulers.tracking.store import (
     NOTE,
@@ -28,8 +30,11 @@ BATCH = 100
 POINTS = 1000
 
 
-def publish(folder: Path, root: Path, settings: Tracking) -> str:
+def publish(folder: Path, root: Path, settings: Tracking, shared: bool = False) -> str:
     """Copy one result folder to MLflow unless it is there already; return the run's id.
+
+    What was made to be passed on (`shared`) is a page, its figures and their description: a result that has none is
+    not copied, and its id is empty.
 
     The key of a run is the hash of its record and of every file shown beside it. A run of the same result that was
     left unfinished is closed as killed; an older run of the same name is kept and tagged `superseded`.
@@ -41,7 +46,11 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
     """
     record = read_record(folder)
     try:
-        return _publish(record, folder, root, settings)
+        if shared:
+            if record.stage not in SHARED_STAGES:
+                return ""
+            record = replace(record, params={}, metrics={}, series={})
+        return _publish(record, folder, root, settings, shared)
     except TrackingError:
         raise
     # MLflow, its databases, its web client and the file system each have errors of their own.
@@ -58,10 +67,10 @@ def explain(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}"
 
 
-def _publish(record: RunRecord, folder: Path, root: Path, settings: Tracking) -> str:
+def _publish(record: RunRecord, folder: Path, root: Path, settings: Tracking, shared: bool) -> str:
     client, experiment = connect(root, settings)
-    shown = list_shown(folder, settings.row_level)
-    key = _key(folder, shown)
+    shown = list_shown(folder, settings.row_level, shared)
+    key = _key(record, folder, shown)
     for run in client.search_runs([experiment], f"tags.key = '{key}'"):
         if run.info.status == "FINISHED":
             return str(run.info.run_id)
@@ -111,7 +120,14 @@ def _log(
         _fill(client, run, record, {**name_metrics(record.tags), **tags, **made_by})
         for path in shown:
             place = path.parent.relative_to(folder).as_posix().removeprefix(".")
-            client.log_artifact(run, str(path), place)
+            reduced = reduce_table(path)
+            if reduced is None:
+                client.log_artifact(run, str(path), place)
+                continue
+            with TemporaryDirectory() as copies:
+                copy = Path(copies) / path.name
+                reduced.to_parquet(copy, index=False)
+                client.log_artifact(run, str(copy), place)
         client.set_terminated(run)
     except BaseException:
         with suppress(Exception):
@@ -153,8 +169,8 @@ def _name_params(record: RunRecord) -> dict[str, str]:
     return {name: str(value)[:LONGEST_VALUE] for name, value in told.items()}
 
 
-def _key(folder: Path, shown: list[Path]) -> str:
-    digest = hashlib.sha256((folder / RECORD).read_bytes())
+def _key(record: RunRecord, folder: Path, shown: list[Path]) -> str:
+    digest = hashlib.sha256(repr(record).encode())
     for path in shown:
         digest.update(path.relative_to(folder).as_posix().encode())
         digest.update(path.read_bytes())

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+import pandas as pd
+
+from tworulers.disclosure import hide_single_exams
 from tworulers.tracking.record import RECORD, list_results
 
 LARGEST_ARTIFACT = 20 * 1024 * 1024
@@ -39,6 +42,14 @@ FIGURES_FOLDER = "figures"
 PEOPLE = frozenset({"exam_id", "patient_id", "exam_ids", "unit_id", "cluster_id"})
 """Columns that say that a table's rows are exams or people: a table with one of them is of people whatever its name."""
 
+EXTREMES = {"ages": ["minimum", "maximum"]}
+"""Columns, by table, whose values are those of single people."""
+
+SHARED_STAGES = frozenset({"report", "judge"})
+"""Stages of which something leaves where only what may be passed on is asked for: their page, figures and answer."""
+
+SHARED_DOCUMENTS = frozenset({"index.html", "captions.txt"})
+
 SETTINGS = frozenset(
     {"seed", "processes", "split", "regime", "ruler", "configuration", "attributes", "recipe", "trainer", "audit",
      "report", "use", "check"}
@@ -54,13 +65,14 @@ SETTINGS_OF_SOURCES = {
 """Of where data come from: names and codes, no columns of people, exam ids, lists of experts or keys of pseudonyms."""
 
 
-def list_shown(folder: Path, row_level: bool = False) -> list[Path]:
+def list_shown(folder: Path, row_level: bool = False, shared: bool = False) -> list[Path]:
     """List the files of a result that MLflow gets: those named here, small, and no other result's.
 
     Parameters
     ----------
     folder : the result.
     row_level : with the tables that have a row an exam.
+    shared : the page and its figures alone, which were written to be passed on.
     """
     others = [place for place in list_results(folder) if place != folder]
     return sorted(
@@ -70,8 +82,27 @@ def list_shown(folder: Path, row_level: bool = False) -> list[Path]:
         and path.name != RECORD
         and not any(path.is_relative_to(other) for other in others)
         and path.stat().st_size <= LARGEST_ARTIFACT
-        and _may_leave(path, path.relative_to(folder), row_level)
+        and (
+            _may_be_shared(path, path.relative_to(folder))
+            if shared
+            else _may_leave(path, path.relative_to(folder))
+            or (row_level and _may_leave_if_asked(path))
+        )
     )
+
+
+def reduce_table(path: Path) -> pd.DataFrame | None:
+    """Take out of a table what its groups of one exam, and its extremes, would tell of single people.
+
+    Returns
+    -------
+    The table to show, or None where the file can be shown as it is.
+    """
+    if path.suffix != ".parquet" or path.stem in ROW_LEVEL:
+        return None
+    table = pd.read_parquet(path)
+    reduced = hide_single_exams(table.drop(columns=EXTREMES.get(path.stem, []), errors="ignore"))
+    return None if reduced.equals(table) else reduced
 
 
 def hide_places(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,18 +115,26 @@ def hide_places(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _shorten(value) for name, value in params.items() if _may_be_told(name)}
 
 
-def _may_leave(path: Path, relative: PurePath, row_level: bool) -> bool:
+def _may_leave(path: Path, relative: PurePath) -> bool:
     if any(part.startswith(".") for part in relative.parts):
         return False
     if path.suffix in FIGURES:
-        return relative.parts[0] == FIGURES_FOLDER
-    if path.name in DOCUMENTS:
-        return True
-    if path.suffix != ".parquet":
+        return FIGURES_FOLDER in relative.parts[:-1]
+    if path.suffix == ".parquet":
+        return path.stem in TABLES and not _columns(path) & PEOPLE
+    return path.name in DOCUMENTS
+
+
+def _may_be_shared(path: Path, relative: PurePath) -> bool:
+    if "report" not in (relative.parent.name, path.parent.name, path.parent.parent.name):
         return False
-    if path.stem in ROW_LEVEL:
-        return row_level
-    return path.stem in TABLES and (row_level or not _columns(path) & PEOPLE)
+    return path.name in SHARED_DOCUMENTS or (
+        path.suffix in FIGURES and FIGURES_FOLDER in relative.parts[:-1]
+    )
+
+
+def _may_leave_if_asked(path: Path) -> bool:
+    return path.suffix == ".parquet" and path.stem in TABLES | ROW_LEVEL
 
 
 def _columns(path: Path) -> set[str]:

@@ -119,7 +119,9 @@ def test_gaps_are_refused_or_told(
     assert {fault.exam for fault in e.value.faults} == {"e03", "x"}
     folder = run(settings_of(data, incomplete=True), tmp_path)
     expert = json.loads((folder / "summary.json").read_text())["references"]["expert"]
-    assert (expert["share"], expert["without_reference"]) == ("19 of 20 cases", ["x"])
+    assert (expert["share"], expert["without_reference"]) == ("19 of 20 cases", 1)
+    pairing = json.loads((folder / "pairing.json").read_text())["references"]["expert"]
+    assert (pairing["without_reference"], pairing["missing_predictions"]) == (["x"], ["e03"])
     assert "theirs by expert (gold), 19 of 20 cases" in capsys.readouterr().out
 
 
