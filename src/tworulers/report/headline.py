@@ -158,8 +158,9 @@ def _remark_on_flips(verdicts: pd.DataFrame, alpha: float) -> list[str]:
     own = int(flips["made_by_correction"].eq(True).sum())
     beyond = int((flips["swap_p_fdr"] < alpha).sum())
     return [
-        f"Of {write_count(len(flips), 'changed conclusion')}, {own or 'none'} would not have changed "
-        "by the test's own p, the rest of the family kept: there the correction made the change. "
+        f"Of {write_count(len(flips), 'changed conclusion')}, the correction over the family made "
+        f"{own or 'none'} (where the test's own p alone, the rest of the family kept, does not cross "
+        "the level). "
         f"The change of the statistic itself is beyond chance in {beyond or 'none'}, by exchanging "
         "the rulers exam by exam (patient by patient where one has several), adjusted over the "
         "family."
