@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+CODES_FOR_NOTHING = ("", "NA", "N/A", "nan", "none", "null", "<NA>", "-", "--", "?", ".")
+"""Codes for no value where a person declares none, in any case of letters; a list of their own takes their place."""
+
 UNSET = "???"
 """A configuration value that a person has to give; asking for it unset is an error that names the key."""
 
@@ -65,7 +68,7 @@ class Reading:
     `table` is the manifest, or a table of people that is joined to the exams (relative to the data root unless
     absolute); `columns` maps the cohort's column names to the table's. `experts` is a list of the exams, series or
     files that experts drew. `patient` is a pattern whose group `patient` is the patient's part of an exam id.
-    `label_map` replaces stored label values. `missing` are further codes for no value. `trust_grid` takes labels voxel
+    `label_map` replaces stored label values. `missing` are all codes for no value. `trust_grid` takes labels voxel
     by voxel although their header puts them elsewhere. `exclude` leaves out exams by id. `pseudonym_key` is a file
     whose bytes key the hash that replaces ids of exams and patients; it has to lie outside the results.
     """
@@ -75,7 +78,7 @@ class Reading:
     experts: str | None = None
     patient: str | None = None
     label_map: dict[int, int] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=lambda: list(CODES_FOR_NOTHING))
     trust_grid: bool = False
     exclude: list[str] = field(default_factory=list)
     pseudonym_key: str | None = None
@@ -136,7 +139,7 @@ class ScoreTable:
     cohort: str | None = None
     cohort_columns: dict[str, str] = field(default_factory=dict)
     filters: dict[str, list[str]] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=lambda: ["", "NA", "N/A", "n/a", "nan", "NaN"])
+    missing: list[str] = field(default_factory=lambda: list(CODES_FOR_NOTHING))
     provenance: str = ""
 
 
@@ -173,7 +176,7 @@ class Predictions:
     label_map: dict[str, list[str]] = field(default_factory=dict)
     cohort: str | None = None
     cohort_columns: dict[str, str] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=lambda: ["", "NA", "N/A", "n/a", "nan", "NaN"])
+    missing: list[str] = field(default_factory=lambda: list(CODES_FOR_NOTHING))
     incomplete: bool = False
     trust_grid: bool = False
 

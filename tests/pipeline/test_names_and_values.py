@@ -5,6 +5,7 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+import pandas as pd
 import pytest
 
 from command import Outcome, Project
@@ -223,3 +224,40 @@ def test_a_manifest_asks_for_the_structures(project: Project, tmp_path: Path) ->
     assert done.status == 1
     assert "dataset.structures" in done.said
     assert "vb" not in done.said
+
+
+def test_who_drew_a_label_is_read_from_a_joined_table(project: Project, tmp_path: Path) -> None:
+    root = make_nnunet(tmp_path / "data", ["a", "b", "c", "d", "e"])
+    rows = ["a,expert", "b,Retrospective_auto", "c,somebody", "d,"]
+    (root / "people.csv").write_text("\n".join(["exam_id,annotator", *rows]))
+    done = project.run(
+        "cohort", "dataset=nnunet", f"dataset.root={root}", "dataset.reading.table=people.csv", "attributes=none",
+        "tracking=off", "processes=1",
+    )  # fmt: skip
+    assert done.status == 0, done.said
+    assert "all count as experts'" not in done.said
+    assert "1 expert and 1 machine labels" in done.said
+    assert "'somebody'" in done.said
+    drawn = project.read("cohort.parquet").set_index("exam_id")["provenance"].to_dict()
+    assert drawn == {"a": "gold", "b": "silver"}
+    reasons = project.read("exclusions.parquet").set_index("exam_id")["reason"]
+    assert reasons.to_dict() == dict.fromkeys("cde", "who drew the label is not told")
+
+
+def test_codes_for_nothing_are_data_where_a_person_says_so(
+    project: Project, tmp_path: Path
+) -> None:
+    table = tmp_path / "scores.csv"
+    rows = [f"a{n},{'none' if n % 2 else 'implant'},{0.7 + n / 100}" for n in range(8)]
+    table.write_text("\n".join(["exam_id,metal,dice_disc", *rows]))
+    levels = "{with: [implant], without: ['none']}"
+    grouping = f"attributes.groupings={{metal: {{kind: levels, column: metal, levels: {levels}}}}}"
+    for given, n in ((["scores.missing=[NA]"], 4), ([], 0)):
+        outputs = f"paths.outputs=out{n}"
+        done = project.run(
+            "audit", f"scores.file={table}", SCORES, "attributes=none", grouping, outputs, *QUICK, *given
+        )  # fmt: skip
+        assert done.status == 0, done.said
+        (path,) = (project.folder / f"out{n}").rglob("groups.parquet")
+        counts = pd.read_parquet(path).set_index("group")["n"].to_dict()
+        assert (counts["with"], counts["without"]) == (4, n)

@@ -22,8 +22,6 @@ NOT_REPORTED = frozenset(
 )
 """Declared codes (folded) of people who gave no answer; they are values, not blanks."""
 
-_BLANK = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>", "-", "--", "?", "."})
-
 
 def fold_spelling(value: object) -> str:
     """Return a spelling without case and without outer, doubled, or hyphens' blanks."""
@@ -33,14 +31,9 @@ def fold_spelling(value: object) -> str:
     return re.sub(r"\s*([-/])\s*", r"\1", text)
 
 
-def is_blank_text(folded: str) -> bool:
-    """Tell whether a folded spelling is a code for nothing (``n/a``, ``-``, ...)."""
-    return folded in _BLANK
-
-
 def is_blank(values: pd.Series) -> pd.Series:
-    """Tell which cells hold nothing, counting the usual codes for nothing (``N/A``, ``-``, ...)."""
-    return values.isna() | values.map(fold_spelling).isin(_BLANK)
+    """Tell which cells hold nothing; a code for nothing is a value until a table's reader has taken it out."""
+    return values.isna() | values.map(fold_spelling).eq("")
 
 
 def is_unreported(values: pd.Series) -> pd.Series:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tworulers.cohort.spelling import NOT_REPORTED, fold_spelling, is_blank_text
+from tworulers.cohort.spelling import NOT_REPORTED, fold_spelling
 
 MAX_AGE = 120.0
 """Oldest plausible age in years."""
@@ -51,7 +51,7 @@ def read_age(cell: str, over_89: str = "") -> Age:
     nan = float("nan")
     flagged = fold_spelling(over_89) in _YES
     text = fold_spelling(cell)
-    if is_blank_text(text) or text in NOT_REPORTED:
+    if not text or text in NOT_REPORTED:
         return Age(nan, AgeStatus.OVER_89 if flagged else AgeStatus.MISSING)
     above = _ABOVE.match(text)
     if above:

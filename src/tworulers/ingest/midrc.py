@@ -12,6 +12,7 @@ from tworulers.ingest.people import clean_attributes, collapse_duplicates
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, relative_to
 from tworulers.ingest.text_table import read_text_table
 from tworulers.schema import Provenance
+from tworulers.schema_sources import CODES_FOR_NOTHING
 
 Tables = dict[str, pd.DataFrame]
 
@@ -148,7 +149,9 @@ def _prepare_series(tables: Tables) -> tuple[pd.DataFrame, list[Fault]]:
     )
     study = study.reindex(columns=["study", "age", "age_over_89"]).drop_duplicates("study")
     joined = series.merge(study, on="study", how="left")
-    cleaned, faults = clean_attributes(joined, "series", (), "mr_series and imaging_study")
+    cleaned, faults = clean_attributes(
+        joined, "series", CODES_FOR_NOTHING, "mr_series and imaging_study"
+    )
     single, repeated = collapse_duplicates(cleaned[columns], "series", "mr_series")
     return single, [*faults, *repeated]
 
@@ -165,6 +168,8 @@ def _prepare_people(tables: Tables) -> tuple[pd.DataFrame, list[Fault]]:
             "age_at_index_gt89": "age_over_89",
         }
     )
-    cleaned, faults = clean_attributes(case.reindex(columns=columns), "patient_id", (), "case")
+    cleaned, faults = clean_attributes(
+        case.reindex(columns=columns), "patient_id", CODES_FOR_NOTHING, "case"
+    )
     single, repeated = collapse_duplicates(cleaned, "patient_id", "case")
     return single, [*faults, *repeated]

@@ -125,14 +125,14 @@ def clean_attributes(
 ) -> tuple[pd.DataFrame, list[Fault]]:
     """Clean the attributes of a table whose columns have the cohort's names.
 
-    Blanks and declared codes become missing, ages numbers, and near-duplicate spellings one; what
+    Empty cells and declared codes become missing, ages numbers, and near-duplicate spellings one; what
     was changed is noted, and what is implausible is a fault that leaves the cell missing.
 
     Parameters
     ----------
     table : text cells.
     key : the column that names a row in messages.
-    missing : further codes for no value.
+    missing : all codes for no value.
     file : the table's name in messages.
     """
     codes = {fold_spelling(code) for code in missing}

@@ -18,8 +18,19 @@ from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.loose import read_loose
 from tworulers.ingest.manifest import read_manifest
 from tworulers.ingest.nnunet import read_nnunet
-from tworulers.ingest.people import clean_attributes, join_people, read_root_path, rename_columns
-from tworulers.ingest.provenance import apply_experts, read_experts
+from tworulers.ingest.people import (
+    clean_attributes,
+    collapse_duplicates,
+    join_people,
+    read_root_path,
+    rename_columns,
+)
+from tworulers.ingest.provenance import (
+    apply_experts,
+    judge_provenance,
+    read_experts,
+    read_provenance,
+)
 from tworulers.ingest.source import Source
 from tworulers.ingest.text_table import read_text_table
 from tworulers.io.images import read_header, same_grid, write_label
@@ -196,7 +207,8 @@ def write_mapped_labels(
 
 def _add_tables(source: Source, dataset: Dataset) -> Source:
     """Join a table of people and a list of experts to a layout that has neither."""
-    exams, faults = source.exams, list(source.faults)
+    exams, faults, exclusions = source.exams, list(source.faults), dict(source.exclusions)
+    drawn: pd.Series | None = None
     if dataset.reading.table:
         path = read_root_path(dataset.reading.table, source.root)
         table, found = rename_columns(read_text_table(path), dataset.reading.columns, path.name)
@@ -204,6 +216,12 @@ def _add_tables(source: Source, dataset: Dataset) -> Source:
         key = "exam_id" if "exam_id" in table else "patient_id"
         table, found = clean_attributes(table, key, dataset.reading.missing, path.name)
         faults += found
+        if "provenance" in table and key in table and not dataset.reading.experts:
+            told = table["provenance"].notna() | table[key].isin(set(exams[key]))
+            words, found = read_provenance(table["provenance"][told], table[key][told], path.name)
+            table, faults = table.assign(provenance=words), [*faults, *found]
+            single = collapse_duplicates(table[[key, "provenance"]], key, path.name)[0]
+            drawn = exams[key].map(single.set_index(key)["provenance"])
         exams, found = join_people(exams, table, path.name)
         faults += found
     if dataset.reading.experts:
@@ -211,8 +229,12 @@ def _add_tables(source: Source, dataset: Dataset) -> Source:
         names = {exam: {exam, f"{exam}.nii.gz"} for exam in exams["exam_id"]}
         provenance, found = apply_experts(exams, names, read_experts(path), path.name)
         exams, faults = exams.assign(provenance=provenance), [*faults, *found]
+    elif drawn is not None:
+        unclear = exams["exam_id"][drawn.isna().to_numpy()]
+        exclusions |= dict.fromkeys(unclear, "who drew the label is not told")
+        faults += judge_provenance(exams[~exams["exam_id"].isin(unclear)])
     elif dataset.gold_share is None and dataset.source in LAYOUTS_OF_FILES:
         found_text = "the layout does not say who drew the labels: all count as experts' (gold)"
-        mend = "list the experts' in dataset.reading.experts"
+        mend = "list the experts' in dataset.reading.experts, or give provenance in dataset.reading.table"
         faults.append(Fault(FaultKind.PROVENANCE, "", found_text, mend, note=True))
-    return replace(source, exams=exams, faults=faults)
+    return replace(source, exams=exams, faults=faults, exclusions=exclusions)

@@ -169,7 +169,7 @@ def test_a_grouping_that_cannot_be_made_says_why(
 
 
 def test_near_duplicate_spellings_are_merged_and_listed() -> None:
-    values = pd.Series(["SIEMENS", "Siemens", "Siemens ", "GE", None, "siemens", "N/A", "Siemens"])
+    values = pd.Series(["SIEMENS", "Siemens", "Siemens ", "GE", None, "siemens", "", "Siemens"])
     merged, changes = merge_spellings(values)
     assert merged.dropna().tolist() == ["Siemens", "Siemens", "Siemens", "GE", "Siemens", "Siemens"]
     assert changes.set_index("spelling")["exams"].to_dict() == {

@@ -26,7 +26,7 @@ from tworulers.ingest.read import Examined, examine
 from tworulers.ingest.text_table import read_text_table
 from tworulers.io.images import read_label, write_label
 from tworulers.schema import Provenance, Regime, SplitSettings
-from tworulers.schema_sources import Dataset, Grouping, Reading
+from tworulers.schema_sources import CODES_FOR_NOTHING, Dataset, Grouping, Reading
 
 pytestmark = pytest.mark.needs_shared
 
@@ -185,7 +185,7 @@ def unicode_path(folder: Path, expected: Expected, tmp_path: Path) -> None:
 
 def scored_people(folder: Path) -> tuple[pd.DataFrame, list[Fault]]:
     people, _ = rename_columns(read_text_table(folder / "demographics.csv"), {}, "demographics.csv")
-    people, faults = clean_attributes(people, "patient_id", (), "demographics.csv")
+    people, faults = clean_attributes(people, "patient_id", CODES_FOR_NOTHING, "demographics.csv")
     scores = read_text_table(folder / "scores.csv").rename(columns={"case_id": "exam_id"})
     if "patient_id" not in scores:
         scores["patient_id"] = scores["exam_id"]
@@ -202,7 +202,7 @@ def leading_zeros(folder: Path, expected: Expected) -> None:
 
 def age_spellings(folder: Path, expected: Expected) -> None:
     table, _ = rename_columns(read_text_table(folder / "demographics.csv"), {}, "demographics.csv")
-    people, faults = clean_attributes(table, "patient_id", (), "demographics.csv")
+    people, faults = clean_attributes(table, "patient_id", CODES_FOR_NOTHING, "demographics.csv")
     people["exam_id"] = people["patient_id"]
     order = ["<40", "40-60", ">=60"]
     bins = Grouping(kind="bins", column="age", edges=[40, 60], over_89=">=60", group_order=order)

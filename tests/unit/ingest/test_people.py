@@ -17,6 +17,7 @@ from tworulers.ingest.people import (
     rename_columns,
 )
 from tworulers.ingest.text_table import read_text_table
+from tworulers.schema_sources import CODES_FOR_NOTHING
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ from tworulers.ingest.text_table import read_text_table
         ("90", "Yes", None, AgeStatus.OVER_89),
         ("", "No", None, AgeStatus.MISSING),
         ("unknown", "No", None, AgeStatus.MISSING),
-        ("N/A", "", None, AgeStatus.MISSING),
+        ("N/A", "", None, AgeStatus.IMPLAUSIBLE),
         ("300", "No", None, AgeStatus.IMPLAUSIBLE),
         ("-1", "No", None, AgeStatus.IMPLAUSIBLE),
         ("999", "", None, AgeStatus.IMPLAUSIBLE),
@@ -64,7 +65,7 @@ def test_whole_years_survive_every_spelling(years: int) -> None:
 
 def clean(rows: list[tuple[object, ...]], columns: list[str]) -> tuple[pd.DataFrame, list]:
     table = pd.DataFrame(rows, columns=columns, dtype="str")
-    return clean_attributes(table, columns[0], ("-9",), "people.csv")
+    return clean_attributes(table, columns[0], (*CODES_FOR_NOTHING, "-9"), "people.csv")
 
 
 def test_an_implausible_age_is_a_fault_that_names_the_row() -> None:
