@@ -75,15 +75,20 @@ def escape_controls(text: str) -> str:
     )
 
 
+def is_plain(text: str) -> bool:
+    """Tell whether a text is its own file name, on any file system."""
+    return _PLAIN.fullmatch(text) is not None
+
+
 def name_file(text: str) -> str:
     """Return the file name of any text, such as a structure or a grouping.
 
     Plain texts (small letters, digits, ``_``, ``.``, ``-``) are their own names. Any other gets a readable form and
     a hash of the text, parted by ``~``, which no plain text has: two texts never have one name, on any file system.
     """
-    if _PLAIN.fullmatch(text):
+    if is_plain(text):
         return text
-    readable = re.sub(r"[^\w-]+", "_", unicodedata.normalize("NFC", text))[:40]
+    readable = re.sub(r"[^\w-]+", "_", unicodedata.normalize("NFC", text)).strip("_")[:40]
     readable = readable.encode()[:80].decode(errors="ignore")
     return (
         f"{readable or '_'}~{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:12]}"

@@ -1,12 +1,13 @@
 """How a figure becomes a file or part of a page: the same bytes for the same figure."""
 
 import io
+import json
 import re
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from tworulers.file_names import name_file
+from tworulers.file_names import is_plain, name_file
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,13 @@ class Picture:
 
 
 def name_picture(kind: str, *texts: str) -> str:
-    """Name a picture after what it shows: groupings, metrics and structures are any text, and no path."""
-    return "_".join([kind, *map(name_file, texts)])
+    """Name a picture after what it shows: groupings, metrics and structures are any text, and no path.
+
+    Plain texts are joined as they are where the name tells which is which; no other texts have the same name.
+    """
+    if all(map(is_plain, texts)) and not any("_" in text for text in texts[1:]):
+        return "_".join([kind, *texts])
+    return f"{kind}_{name_file(json.dumps(texts, ensure_ascii=False))}"
 
 
 def take_picture(figure: Figure, name: str, caption: str) -> Picture:

@@ -1,18 +1,23 @@
 """Figures: n in every label, the ruler's provenance, marks of significance, nothing lost."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from tworulers.file_names import find_name_fault
 from tworulers.report.audit_tables import write_labels
 from tworulers.report.cohort_figures import draw_volumes
 from tworulers.report.gallery import ShownAudit, audit_figures, comparison_figures
 from tworulers.report.mechanism_figures import draw_parts, draw_power, draw_verdict_chance
 from tworulers.report.page import CohortTables
-from tworulers.report.render import inline_svg, take_picture
+from tworulers.report.render import inline_svg, name_picture, take_picture
 from tworulers.report.ruler_figures import RulerPanel, draw_inflation, draw_two_rulers
 from tworulers.report.style import RULER_COLOURS, start_figure
 from tworulers.report.verdict_figures import (
@@ -190,6 +195,30 @@ def test_the_same_figure_is_the_same_file_and_fits_into_a_page() -> None:
     assert "http" not in page
     assert 'id="fig1-' in page
     assert "url(#fig1-" in page
+
+
+TEXTS = st.text(max_size=6) | st.sampled_from(
+    ["a", "b", "a_b", "b_a", "Sex", "a/b", "é", "e\u0301"]
+)
+TRIPLES = st.tuples(TEXTS, TEXTS, TEXTS)
+
+
+@given(TRIPLES, TRIPLES)
+def test_pictures_of_other_things_have_other_names(
+    first: tuple[str, ...], second: tuple[str, ...]
+) -> None:
+    names = [name_picture("sweep", *texts) for texts in (first, second)]
+    assert (names[0].casefold() == names[1].casefold()) is (first == second)
+    assert not any(map(find_name_fault, names))
+
+
+def test_no_name_ends_an_attribute_of_the_page() -> None:
+    drawing = '<svg width="72pt" height="72pt"><g id="p1"/><use xlink:href="#p1" clip-path="url(#p1)"/></svg>'
+    page = inline_svg(drawing, 's"><img src=x onerror=alert(1)> \\1 \\g<0>')
+    assert "<img" not in page
+    (own,) = re.findall(r' id="([^"]*)"', page)
+    assert f'href="#{own}"' in page
+    assert f"url(#{own})" in page
 
 
 def test_audit_and_comparison_offer_their_figures(
