@@ -34,11 +34,14 @@ def test_names_of_risk_groups_are_text_and_a_turned_score_is_said(tmp_path: Path
     done = project.run(
         "risk", "risk=table", f"risk.file={tmp_path / 'risk.csv'}", "risk.score=score", "risk.outcome=died",
         "risk.event=TRUE", "risk.unit=unit", "+risk.groups.name=name", "use.bootstrap_draws=0", "tracking=off",
+        "+risk.groupings={first: {kind: levels, column: unit, levels: {a: [u0, u5, u6], b: [u4, u1, u2]}}}",
     )  # fmt: skip
     assert done.status == 0, done.said
     assert "[/bold] x" in done.said
     assert "lies below one half" in done.said
     assert "the AUC within [/bold] x is" in done.said
+    assert "grouping 'unit'" in done.said
+    assert "21 events (died = TRUE)" in done.said
     (page,) = project.folder.rglob("risk.md")
     text = page.read_text()
     assert "<img" not in text

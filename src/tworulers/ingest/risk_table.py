@@ -51,6 +51,8 @@ class _Reading:
     codes: set[str]
     faults: list[Fault] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    event: str = ""
+    """The event as the table spells it."""
 
     def find(self, expected: str, found: str, mend: str = "", file: str | None = None) -> None:
         """Add a fault of the table, or of another file."""
@@ -113,7 +115,7 @@ def read_risk_table(spec: RiskTable) -> RiskRecords:
     ]
     notes.append(
         f"{int(used.sum())} rows used, {int(outcome[used].sum())} events "
-        f"({spec.outcome} = {spec.event})"
+        f"({spec.outcome} = {reading.event})"
     )
     return RiskRecords(frame[used].reset_index(drop=True), excluded, notes)
 
@@ -133,6 +135,8 @@ def _find_gaps(reading: _Reading) -> None:
         reading.find("", "risk.groups is empty", mend)
     for name in {UNIT, CLUSTER, SCORE, OUTCOME} & set(spec.groups):
         reading.find("", f"risk.groups: {name!r} is the name of a column of ours", "rename it")
+    for name in sorted(set(spec.groups) & set(spec.groupings)):
+        reading.find("", f"{name!r} is in risk.groups and in risk.groupings", "rename one")
     for file in (spec.file, *(join.file for join in spec.joins)):
         if file and not _path(spec, file).is_file():
             reading.find("a table", "no such file", "correct the path", str(_path(spec, file)))
@@ -280,6 +284,7 @@ def _read_outcomes(text: pd.Series, reasons: pd.Series, reading: _Reading) -> pd
     for names in spellings.values():
         for name in names[1:]:
             reading.notes.append(f"{spec.outcome} {name!r} taken as {names[0]!r}")
+    reading.event = spellings[event][0]
     outcome[folded == event] = 1
     reasons[blank & (reasons == "")] = f"no {spec.outcome}"
     return outcome

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tworulers.cohort.grouping import assign_groups
+from tworulers.cohort.ungrouped import require_groups
 from tworulers.file_names import name_file
 from tworulers.ingest.risk_table import CLUSTER, OUTCOME, SCORE, UNIT, read_risk_table
 from tworulers.io.console import say, show_table
@@ -44,6 +45,9 @@ from tworulers.stats.scenarios import (
 )
 from tworulers.summary import name_parts
 from tworulers.tracking import RunRecord
+
+MOST_PANELS = 12
+"""Most groups whose events get a panel of ROC curves each; with more nothing could be read."""
 
 LARGEST_SIDE = 30.0
 """Longest side of a figure of a matrix, in inches; more groups make smaller cells."""
@@ -100,17 +104,24 @@ def audit_table(
     """Read the table, audit it, write tables, page and figures; return what MLflow shows."""
     spec = settings.risk
     records = read_risk_table(replace(spec, root=str(layout.root / (spec.root or "."))))
+    cohort = records.frame.rename(columns={UNIT: "exam_id", CLUSTER: "patient_id"})
+    notes = [*records.notes, *require_groups(cohort, spec.groupings)]
     groups = group_rows(records.frame, spec)
     audit = audit_risk(records.frame, groups, question)
+    notes += [
+        f"{name} has {len(matrix.groups)} groups, more than {MOST_PANELS}: the ROC curves across groups are not drawn"
+        for name, matrix in audit.matrices.items()
+        if len(matrix.groups) > MOST_PANELS
+    ]
     with folder_written_beside(result) as folder:
         figures = _draw_audit(audit, records.frame, groups, folder, spec)
         _write_tables(audit, folder)
         write_table(records.excluded.astype("str"), folder / "excluded.parquet")
         title = spec.title or spec.name
-        page = write_risk_page(audit, title=title, notes=records.notes, figures=figures)
+        page = write_risk_page(audit, title=title, notes=notes, figures=figures)
         write_text(page, folder / "risk.md")
-        write_json(_summarise(audit, records.notes), folder / "summary.json")
-    for note in records.notes:
+        write_json(_summarise(audit, notes), folder / "summary.json")
+    for note in notes:
         say(note)
     _show(audit, spec)
     people = records.frame[CLUSTER].nunique()
@@ -247,6 +258,8 @@ def _draw_audit(
             table = audit.calibration[audit.calibration["grouping"] == name]
             draws.append(partial(draw_calibration, table))
         paths.append(_save(make_figure(draws), folder, f"{name_file(name)}_scores"))
+        if len(audit.matrices[name].groups) > MOST_PANELS:
+            continue
         across = [
             partial(draw_roc_across, scores, events_of=label)
             for label, n in zip(

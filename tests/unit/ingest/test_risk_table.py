@@ -271,3 +271,9 @@ def test_ages_that_nobody_has_are_refused(spec):
     old = with_text(spec, STAYS.replace("Male,66", "Male,660"))
     message = faults_of(replace(old, groupings={"age": ages}))
     assert "ages of 0 to 120 years, found 1 others ('660')" in message
+
+
+def test_one_name_for_two_groupings_is_refused(spec):
+    ages = Grouping(title="Age", kind="bins", column="age", edges=[60])
+    message = faults_of(replace(spec, groupings={"sex": ages}))
+    assert "'sex' is in risk.groups and in risk.groupings" in message
