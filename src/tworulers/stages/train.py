@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from tworulers.cohort.folds import list_folds
@@ -19,7 +20,7 @@ from tworulers.recipe.store import (
     store_label,
 )
 from tworulers.recipe.task import CROSS_VALIDATION, CURVE, FoldTask
-from tworulers.schema import MACRO, Settings
+from tworulers.schema import Settings
 from tworulers.stages._cross_validation import fold_folders
 from tworulers.stages._exams import digest_plans, find_label, load_plans, read_reference
 from tworulers.stages._fold_progress import FoldProgress
@@ -33,7 +34,8 @@ from tworulers.stages._resume import (
     resumable_folder,
 )
 from tworulers.stages._run import run_stage
-from tworulers.tables import Cohort, Splits
+from tworulers.stages._validation_means import average_validation
+from tworulers.tables import Cohort, Splits, list_rows
 from tworulers.tracking import RunRecord
 
 
@@ -128,18 +130,38 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
         for column in ("train_loss", "val_loss", "pseudo_dice", "learning_rate"):
             series[f"{path.name}/{column}"] = [float(value) for value in curve[column]]
     validation = pd.concat(rows)
-    by_fold = validation.pivot_table(index="structure", columns="fold", values="dice", sort=False)
-    by_fold.loc[MACRO] = by_fold.mean()
+    drawn = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort).set_index("exam_id")
+    validation["provenance"] = validation["exam_id"].map(drawn["provenance"])
+    means = average_validation(validation)
+    columns = sorted(validation["fold"].unique())
     show_table(
         f"{regime} {name}: Dice of the validation exams",
-        ("structure", *(f"fold {fold}" for fold in by_fold.columns)),
-        [(structure, *(f"{d:.4f}" for d in row)) for structure, row in by_fold.iterrows()],
+        ("labels", "structure", *(f"fold {fold}" for fold in columns), "exams"),
+        [
+            (
+                row["labels"],
+                row["structure"],
+                *(f"{row[fold]:.4f}" for fold in columns),
+                f"{row['defined']} of {row['exams']}",
+            )
+            for row in list_rows(means)
+        ],
     )
-    metrics = {f"validation/dice/{s}": float(row.mean()) for s, row in by_fold.iterrows()}
+    kinds = list(dict.fromkeys(means["labels"]))
+    # The last kind is all exams: the only labels there are, or gold and silver together.
+    metrics = {
+        f"validation/dice/{row['structure']}{'' if row['labels'] == kinds[-1] else '/' + row['labels']}": float(
+            np.mean([row[fold] for fold in columns])
+        )
+        for row in list_rows(means)
+    }
+    judged = (
+        f"Its validation Dice is by {' and '.join(kinds[:2])} labels{', mixed' * (len(kinds) > 1)}."
+    )
     return RunRecord(
         "train",
         f"train · {regime} {name}",
-        f"The {regime} model ({settings.regime.title}) in configuration {name}.",
+        f"The {regime} model ({settings.regime.title}) in configuration {name}. {judged}",
         {"regime": regime, "configuration": name},
         metrics=metrics,
         series=series,
