@@ -141,7 +141,7 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
             (
                 row["labels"],
                 row["structure"],
-                *(f"{row[fold]:.4f}" for fold in columns),
+                *(f"{row[str(fold)]:.4f}" for fold in columns),
                 f"{row['defined']} of {row['exams']}",
             )
             for row in list_rows(means)
@@ -151,7 +151,7 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
     # The last kind is all exams: the only labels there are, or gold and silver together.
     metrics = {
         f"validation/dice/{row['structure']}{'' if row['labels'] == kinds[-1] else '/' + row['labels']}": float(
-            np.mean([row[fold] for fold in columns])
+            np.mean([row[str(fold)] for fold in columns])
         )
         for row in list_rows(means)
     }
