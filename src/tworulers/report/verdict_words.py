@@ -36,7 +36,8 @@ MEANINGS: Mapping[str, str] = {
     "unattributed": "the two rulers fall on different sides of the level, and neither gap nor noise"
     " changed by more than chance",
     "not_shown": "the two rulers fall on different sides of the level, but that this ruler made the"
-    " change is not shown: the correction made it, or the change of the test is within chance",
+    " change, or a false one, is not shown: the correction made it, the change of the test is within"
+    " chance, or its labels are declared to be experts' or the truth",
     "false_reassurance_by_magnitude": "the groups lie closer together under this ruler, and a"
     " difference is no longer found",
     "false_reassurance_by_noise": "the scores spread more under this ruler, and a difference is no"

@@ -334,4 +334,9 @@ def say_not_shown(row: Row) -> str:
             f"the change of the test is within chance, swap p {row['swap_p']:.2g}, adjusted "
             f"{row['swap_p_fdr']:.2g}"
         )
+    if row["verdict"] == Verdict.NOT_SHOWN and not reasons:
+        reasons.append(
+            f"the labels of {row['other_ruler']} are declared to be experts' or the truth, which may "
+            "be sharper, and nothing false is shown"
+        )
     return "; ".join(reasons)
