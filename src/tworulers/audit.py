@@ -209,6 +209,8 @@ def _check_inputs(
         f"exam {row.exam_id}: {row.metric} of {row.structure} is given more than once"
         for row in repeated.head(5).itertuples()
     ]
+    if len(repeated) > 5:
+        faults.append(f"{len(repeated) - 5} more scores are given more than once")
     for name, index in (("groups", groups.index), ("patients", patients.index)):
         if index.has_duplicates:
             faults.append(f"{name}: exams named more than once: {_some(index[index.duplicated()])}")

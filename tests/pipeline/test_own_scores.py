@@ -93,6 +93,7 @@ def test_two_tables_of_ones_own_are_compared_in_their_unit_over_what_both_define
     given += ["against.file=machine.csv", "against.provenance=silver"]
     said = run(project, "compare", *FEW, *ASKED, *given, f"+against.measures={OWN}")
     assert re.search(r"gap [\d.]+ to [\d.]+ mm3", said)
+    assert "over the structures defined on both sides: not all in 2 of volume_error" in said
     (path,) = (project / "artifacts/tables").rglob("summary.json")
     assert json.loads(path.read_text())["macro_partial"] == {"volume_error": 2}
     scores = pd.read_parquet(path.with_name("inflation.parquet")).set_index("structure")

@@ -181,6 +181,8 @@ def tabulate_ratios(audit: AuditResult, ruler: str, *, metric: str, structure: s
         "DIR is the lowest over the highest success rate and cannot exceed 1, so no interval of it "
         "tests equality; the permutation p does. Degenerate: every draw gives the same ratio. "
     ) + explain_recommended(audit.resampling_unit)
+    if audit.by_patient and exact:
+        note += " Patients have several exams, and every exam counts on its own, as asked."
     caption = f"Success rates of {score_label(known, structure)}{_write_rule(table, known)}"
     return make_table(f"{caption} by {ruler}", columns, rows, note)
 
@@ -206,7 +208,7 @@ def tabulate_rate_differences(
         )
     columns = ("grouping", "groups", "n", "difference (percentage points)", "Newcombe's interval")
     note = "The interval stays open where every exam of both groups succeeds, or none."
-    if audit.resampling_unit == "patient":
+    if audit.by_patient:
         note += " It takes exams as independent; patients have several, so it is too narrow."
     caption = f"Differences of success rates of {score_label(known, structure)}{rule} by {ruler}"
     return make_table(caption, columns, rows, note)

@@ -297,14 +297,20 @@ def picture_chance(
 
 
 def picture_volumes(
-    volumes: pd.DataFrame, groups: Mapping[str, pd.Series], titles: Mapping[str, str], ruler: str
+    volumes: pd.DataFrame,
+    groups: Mapping[str, pd.Series],
+    titles: Mapping[str, str],
+    ruler: str,
+    more: int = 0,
 ) -> Picture:
-    """Show the size of the structures by group."""
+    """Show the size of the structures by group; `more` groupings are not drawn."""
     figure = draw_volumes(volumes, groups, titles=titles, ruler=ruler)
     caption = (
         f"Volume of each structure by group, measured in {ruler}. A group of smaller structures "
         "scores lower on overlap for the same error at the surface."
     )
+    if more:
+        caption += f" {more} more groupings are not drawn; their tests are in the tables below."
     return take_picture(figure, "volumes", caption)
 
 

@@ -9,8 +9,6 @@ from tworulers.report.audit_tables import (
     tabulate_groups,
     tabulate_model,
     tabulate_power,
-    tabulate_rate_differences,
-    tabulate_ratios,
     tabulate_tests,
 )
 from tworulers.report.cohort_tables import (
@@ -25,17 +23,16 @@ from tworulers.report.gallery import (
     pick_grouping,
     pick_score,
     picture_chance,
-    picture_forest,
     picture_grid,
     picture_inflation,
     picture_parts,
     picture_power,
-    picture_sweep,
     picture_two_rulers,
     picture_volumes,
 )
 from tworulers.report.headline import write_headline
 from tworulers.report.page import Findings, Headline, RulerChange, Section
+from tworulers.report.rate_section import tell_of_rates
 from tworulers.report.render import Picture
 from tworulers.report.rows import find_row
 from tworulers.report.ruler_tables import (
@@ -46,7 +43,7 @@ from tworulers.report.ruler_tables import (
     tabulate_verdicts,
 )
 from tworulers.report.style import name_ruler, score_label
-from tworulers.report.tables import Table, make_table, write_count, write_p, write_score
+from tworulers.report.tables import Table, make_table, tell_more, write_count, write_p, write_score
 from tworulers.report.warning_section import tell_of_warning
 
 
@@ -127,7 +124,7 @@ def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
         *_rulers(findings, change, judged, grouping),
         _tests(judged, others),
         *_why(change, judged),
-        *_rates(judged, grouping),
+        *tell_of_rates(judged, grouping),
         _groups(judged, findings.suppress_below),
         *_power(judged, change, grouping),
         *tell_of_anchoring(judged, change, grouping),
@@ -243,53 +240,6 @@ def _why(change: RulerChange | None, judged: list[ShownAudit]) -> list[Section]:
     ]
 
 
-def _rates(judged: list[ShownAudit], grouping: str) -> list[Section]:
-    """Show success rates, their ratio, and how both hang on the threshold."""
-    audit = judged[0].result
-    _, structure = pick_score(audit)
-    present = set(audit.disparities["metric"]) if len(audit.disparities) else set()
-    metrics = [name for name in audit.settings.metrics if name in present]
-    if not metrics:
-        return []
-    shown = dict.fromkeys(metrics, structure)
-    forests = [picture_forest(judged, metric=m, structure=s) for m, s in shown.items()]
-    tables = {
-        m: [
-            tabulate(one.result, one.name, metric=m, structure=s)
-            for tabulate in (tabulate_ratios, tabulate_rate_differences)
-            for one in judged
-        ]
-        for m, s in shown.items()
-    }
-    first, *rest = tables.values()
-    rates = Section(
-        "rates",
-        "Success rates and their ratio",
-        (
-            "Rates are shown with their counts. The interval with the best measured coverage "
-            "stands beside the published BCa interval, which draws its lower bound up where the "
-            "ratio is near 1; for a group of few exams look at the difference of the rates, whose "
-            "interval (Newcombe's) holds at any size.",
-        ),
-        (forests[0],),
-        tuple(first),
-        tuple(table for part in rest for table in part),
-        "The other scores",
-        tuple(forests[1:]),
-    )
-    swept = [
-        picture_sweep(judged, grouping=grouping, metric=m, structure=s) for m, s in shown.items()
-    ]
-    sweep = Section(
-        "sweep",
-        "How much hangs on the threshold",
-        pictures=(swept[0],),
-        more_pictures=tuple(swept[1:]),
-        details_title="The other scores",
-    )
-    return [rates, sweep]
-
-
 def _groups(judged: list[ShownAudit], suppress_below: int) -> Section:
     metric, structure = pick_score(judged[0].result)
 
@@ -333,7 +283,7 @@ def _power(judged: list[ShownAudit], change: RulerChange | None, grouping: str) 
     text = (
         "Not finding a difference is not finding that there is none. These are the smallest gaps "
         "that groups of these sizes and spreads would have shown."
-    )
+    ) + tell_more(judged[0].result.power, {(metric, structure)}, "power.parquet")
     pictures.insert(0, picture_power(judged, metric=metric, structure=structure))
     title = "What could have been found"
     return [Section("power", title, (text,), tuple(pictures), tuple(tables))]
@@ -387,7 +337,9 @@ def _cohort(findings: Findings, judged: list[ShownAudit]) -> list[Section]:
     pictures: tuple[Picture, ...] = ()
     if cohort.volumes is not None and len(cohort.volumes) and len(findings.groups.columns):
         groups = {name: findings.groups[name] for name in pick_groupings(findings.groups)}
-        pictures = (picture_volumes(cohort.volumes, groups, titles, cohort.volumes_ruler),)
+        more = len(findings.groups.columns) - len(groups)
+        ruler = cohort.volumes_ruler
+        pictures = (picture_volumes(cohort.volumes, groups, titles, ruler, more),)
     if not tables and not pictures:
         return []
     text = "What differs between groups beside the scores can make a gap, or hide one."

@@ -3,8 +3,10 @@
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+
+import pandas as pd
 
 from tworulers.schema import Metric
 from tworulers.stats.spread import DECIMALS
@@ -123,6 +125,23 @@ def write_rate(successes: int, n: int) -> str:
 def write_count(n: int, singular: str, plural: str = "") -> str:
     """Write a number of things: `1 exam`, `76 exams`."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def tell_more(table: pd.DataFrame, shown: Collection[tuple[str, str]], file: str) -> str:
+    """Say how many scores of an audit's table are not on the page, and where they are; nothing where all are.
+
+    Parameters
+    ----------
+    table : with `metric` and `structure`.
+    shown : the (metric, structure) on the page.
+    file : the file beside each audit that has them all.
+    """
+    scores = set(zip(table["metric"], table["structure"], strict=True)) if len(table) else set()
+    more = len(scores - set(shown))
+    if not more:
+        return ""
+    verb = "is" if more == 1 else "are"
+    return f" {write_count(more, 'more score')} {verb} in {file} of each audit."
 
 
 def _cell(place: int, text: str) -> str:

@@ -172,6 +172,9 @@ def show_rulers(found: Comparison) -> None:
     else:
         say(describe(found.summary))
     say(tell_closeness(found))
+    if partial := found.summary["macro_partial"]:
+        fewer = ", ".join(f"{n} of {name}" for name, n in partial.items())
+        say(f"macro scores are over the structures defined on both sides: not all in {fewer}")
     say(tell_changed(found))
     flipped = found.verdicts["flip"].isin(["base_only", "other_only"])
     for sentence in found.verdicts.loc[flipped, "sentence"]:

@@ -240,3 +240,19 @@ def test_spellings_of_a_structure_are_one_and_a_macro_is_no_structure(tmp_path: 
     twice = text + "a,DISC,0.1,dice\n"
     with pytest.raises(IngestError, match="one dice of disc, found several"):
         read_score_table(ScoreTable(write(tmp_path, twice), "long", provenance="gold"), "gold")
+
+
+def test_values_of_a_metric_of_ones_own_lie_where_it_says(tmp_path: Path) -> None:
+    """A signed one may be negative; its bounds hold as those of known metrics do."""
+    file = write(tmp_path, "exam_id,shift_vb\n1,-3.5\n2,12\n")
+    signed = {"shift": Measure("Shift", higher_is_better=False, unit="mm")}
+    found = read_score_table(ScoreTable(file, measures=signed, provenance="gold"), "gold")
+    assert found.scores["value"].tolist() == [-3.5, 12.0]
+    assert found.notes[0].startswith("Shift (mm): lower is better")
+    for bounds, wrong in (
+        ({"low": 0.0}, "of at least 0"),
+        ({"low": -5.0, "high": 10.0}, "from -5"),
+    ):
+        held = {"shift": Measure("Shift", unit="mm", **bounds)}
+        with pytest.raises(IngestError, match=f"shift of vb {wrong}"):
+            read_score_table(ScoreTable(file, measures=held, provenance="gold"), "gold")

@@ -246,13 +246,19 @@ def test_no_score_is_cut_from_the_page(drawn: dict[str, str]) -> None:
         key: replace(
             one,
             result=replace(
-                one.result, tests=widen(one.result.tests), groups=widen(one.result.groups)
+                one.result,
+                tests=widen(one.result.tests),
+                groups=widen(one.result.groups),
+                disparities=widen(one.result.disparities),
             ),
         )
         for key, one in findings.audits.items()
     }
     _, sections = write_report(replace(findings, audits=audits, changes=(), regimes=()))
     captions = list(tables_of(sections))
+    said = " ".join(text for section in sections for text in section.paragraphs)
+    # cord, disc and the twenty: of those only the rates are not on the page, and that is said
+    assert "22 more scores are in disparities.parquet of each audit." in said
     for name in names:
         assert any(c.startswith(f"Tests of {TITLE}, {name} ") for c in captions)
         assert any(c.startswith(f"{TITLE}, {name} ") for c in captions)
