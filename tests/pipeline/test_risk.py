@@ -88,6 +88,7 @@ def test_a_table_is_audited_and_everything_left_out_is_said(project):
             assert (result / "figures" / f"{name}.{kind}").stat().st_size > 1000
         assert f"figures/{name}.svg" in page
     run(project, *MADE, "tracking=off", "use.all_metrics=true")
+    (result,) = set(result.parent.iterdir()) - {result}
     every = pd.read_parquet(result / "metrics.parquet")
     assert set(every[every.role == "on_request"].appraisal) >= {"not_recommended"}
     assert "not recommended" in (result / "risk.md").read_text()
@@ -108,16 +109,17 @@ def test_faults_end_in_one_message_and_no_result(project):
 def test_two_runs_with_one_seed_write_equal_files(project):
     result = project / "artifacts" / "risk" / "made" / "risk_estimation"
 
-    def read_all() -> dict[str, bytes]:
-        return {p.name: p.read_bytes() for p in result.rglob("*") if p.is_file()}
+    def read_all(folder: Path = result) -> dict[str, bytes]:
+        return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
     run(project, *MADE, "tracking=off")
     first = read_all()
     run(project, *MADE, "tracking=off")
     assert read_all() == first
     run(project, *MADE, "tracking=off", "use.seed=1")
-    changed = {name for name, content in read_all().items() if content != first[name]}
-    assert changed == {"cells.parquet", "summary.json", "config.yaml", "run.json"}
+    (other,) = set(result.parent.iterdir()) - {result}
+    changed = {name for name, content in read_all(other).items() if content != first[name]}
+    assert changed == {"cells.parquet", "summary.json", "config.yaml", "run.json", "stamp.json"}
 
 
 @pytest.mark.slow

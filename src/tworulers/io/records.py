@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
+from tworulers.io.holding import hold
 from tworulers.io.owned import mark_folder, remove_folder, require_ours
 from tworulers.tables import check_table
 
@@ -56,7 +57,9 @@ def folder_written_beside(path: Path) -> Iterator[Path]:
     Raises
     ------
     ForeignFolderError : a folder stands at `path` that is none of ours.
+    HeldError : another run is writing it.
     """
+    hold(path)
     require_ours(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{os.getpid()}.{path.name}")

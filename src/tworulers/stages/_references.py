@@ -13,6 +13,7 @@ from tworulers.ingest.predictions import Pairing, check_pairs, pair_predictions
 from tworulers.ingest.score_table import read_exam_table
 from tworulers.ingest.value_census import Census, check_values, note_absent, take_census
 from tworulers.io.label_values import ValueMap
+from tworulers.io.owned import remove_folder
 from tworulers.schema import Provenance, Ruler
 from tworulers.schema_sources import Attributes, Predictions
 from tworulers.stages._structures import find_names, interpret, name_after_values, number
@@ -212,3 +213,10 @@ def interpret_values(
     ]
     faults += note_absent([(censuses[name], meanings[name]) for name in censuses], numbers)
     return stands_for, judges, faults
+
+
+def drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:
+    """Remove what an earlier run left of references that are not asked for any more."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_dir() and path.name not in judges:
+            remove_folder(path)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tworulers.io.console import say
 from tworulers.io.digests import digest_files
+from tworulers.io.holding import hold
 from tworulers.io.owned import mark_folder, remove_folder, require_ours
 from tworulers.io.paths import Layout
 from tworulers.io.records import require, write_json
@@ -97,7 +98,9 @@ def resumable_folder(result: Path, scratch: Path, made_from: Stamp) -> Iterator[
     Raises
     ------
     ForeignFolderError : at either place stands a folder that is none of ours.
+    HeldError : another run is writing the result.
     """
+    hold(result)
     require_ours(result)
     kept = scratch / STAMP
     changed = tell_difference(read_stamp(kept), made_from)

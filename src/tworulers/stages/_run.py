@@ -16,6 +16,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from tworulers.file_names import check_name, escape_controls
+from tworulers.io.console import say
+from tworulers.io.holding import Held, holding_results
 from tworulers.io.paths import Layout, project_root
 from tworulers.io.records import written_beside
 from tworulers.io.sweeps import claim_sweep, tidy_sweep
@@ -75,7 +77,8 @@ def run_stage(stage: Stage, reads: tuple[str, ...]) -> None:
 
     def job(config: DictConfig) -> None:
         try:
-            _run_job(stage, reads, place_outputs(config, root), root)
+            with holding_results(root) as held:
+                _run_job(stage, reads, place_outputs(config, root), root, held)
         except STOPPING as error:
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()
@@ -156,7 +159,9 @@ class UnsetValueError(ValueError):
         )
 
 
-def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Path) -> None:
+def _run_job(
+    stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Path, held: Held
+) -> None:
     declare_structures(config, reads)
     settings = load_settings(config)
     overrides = list(HydraConfig.get().overrides.task)
@@ -178,11 +183,29 @@ def _run_job(stage: Stage, reads: tuple[str, ...], config: DictConfig, root: Pat
     if settings.paths.name == "sweep":
         tags["sweep"] = settings.paths.outputs
     record = RunRecord(**{**_fields(record), "params": {**params, **record.params}, "tags": tags})
+    replaced = tell_replaced(held.before.get(folder.resolve()), read)
+    if replaced and "DVC_STAGE" not in os.environ:
+        say(
+            f"{layout.relative(folder)} replaced a result of other settings: {replaced}; paths=sweep keeps both"
+        )
     with written_beside(folder / "config.yaml") as temporary:
         OmegaConf.save(OmegaConf.create(read), temporary)
     write_record(record, folder)
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
         show_result(folder, layout, settings.tracking, settings.report.shared)
+
+
+def tell_replaced(before: str | None, read: dict[str, Any]) -> str:
+    """Say in which settings the result that stood there before was made differently; nothing where in none."""
+    if before is None:
+        return ""
+    stood = OmegaConf.to_container(OmegaConf.create(before))
+    was, now = dict(_flatten(stood)), dict(_flatten(read))  # type: ignore[arg-type]
+    return ", ".join(
+        f"{name} was {was.get(name)}, now {now.get(name)}"
+        for name in dict.fromkeys([*was, *now])
+        if was.get(name) != now.get(name)
+    )
 
 
 def pick_settings(config: DictConfig, names: tuple[str, ...]) -> dict[str, Any]:

@@ -3,7 +3,7 @@ ready table.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -25,6 +25,8 @@ from tworulers.schema import MACRO, METRICS, Metric, Ruler, Settings
 from tworulers.schema_sources import Attributes
 from tworulers.sentences import verdict_sentences
 from tworulers.stages._figures import write_figures
+from tworulers.stages._keyed import describe_tables, place_result, write_stamp
+from tworulers.stages._resume import Stamp
 from tworulers.stages._run import run_stage
 from tworulers.stages._warning import write_warning
 from tworulers.summary import OF_SCORE, OF_TEST, summarise
@@ -47,6 +49,8 @@ class Judged:
     notes: tuple[str, ...] = ()
     no_verdict: str = ""
     """Why no verdict may rest on this ruler; empty where one may."""
+    made_from: Stamp = field(default_factory=dict)
+    """What the result of a ready table depends on."""
     confidences: bool = False
     """Whether the pipeline made the predictions, and so wrote how sure it was of them."""
 
@@ -85,6 +89,7 @@ def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Pa
         say(f"{reason}: nothing to audit")
         with folder_written_beside(result) as folder:
             write_json({"n_exams": 0, "not_audited_because": reason}, folder / "summary.json")
+            write_stamp(judged.made_from, folder)
         return result, record
     require_structures(settings.audit.structures, list(dict.fromkeys(judged.scores["structure"])))
     groups, left_out = form_groups(judged.cohort, settings.attributes)
@@ -107,6 +112,7 @@ def audit_judged(judged: Judged, settings: Settings, layout: Layout) -> tuple[Pa
         write_table(said, folder / "sentences.parquet")
         write_json(list(judged.notes), folder / "notes.json")
         write_json(asdict(ruler), folder / "ruler.json")
+        write_stamp(judged.made_from, folder)
         warning: dict[str, float] = {}
         if not no_verdict and judged.confidences:
             warning = write_warning(
@@ -194,13 +200,16 @@ def gather(settings: Settings, layout: Layout) -> Judged:
     absent = [metric for metric in list_asked(settings.audit) if metric not in scored]
     note = f"the table holds no {', '.join(absent)}: asked for, not audited"
     title = f"the labels of {Path(settings.scores.file).name}"
+    made_from = describe_tables(settings, "scores")
+    named = place_within(Layout.of_table(settings, layout.root).outputs, ruler=name)
     return Judged(
         scores=records.scores,
         cohort=records.cohort,
         measures=records.measures,
         regime=str(records.scores["regime"].iloc[0]),
         ruler=Ruler(name, title, "table", provenance=spec.provenance),
-        result=place_within(Layout.of_table(settings, layout.root).outputs, ruler=name),
+        result=place_result(named, made_from, layout),
+        made_from=made_from,
         structures=[],
         dataset=Path(settings.scores.file).stem,
         notes=(*records.notes, *([note] if absent else [])),

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tworulers.ingest.read import READERS
 from tworulers.io.console import show_table
+from tworulers.io.holding import hold
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_table
 from tworulers.schema import Settings
@@ -32,6 +33,7 @@ def cohort(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     source = settings.dataset.source
     if source not in SOURCES:
         raise ValueError(f"dataset.source is {source!r}, expected one of {sorted(SOURCES)}")
+    hold(layout.results.cohort)
     exams, excluded = SOURCES[source](settings, layout)
     exams = check_table(exams, Cohort, "cohort")
     excluded = check_table(excluded, Exclusions, "exclusions")

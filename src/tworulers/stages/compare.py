@@ -50,6 +50,7 @@ from tworulers.stages._comparison import (
     write_note,
 )
 from tworulers.stages._figures import write_figures
+from tworulers.stages._keyed import describe_tables, place_result, write_stamp
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.stages.audit import form_groups, tell_groups
 from tworulers.stats.battery import MAIN
@@ -351,9 +352,12 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     found.summary.update(common.count())
     stem = Path(str(settings.scores.file)).stem
     root = Layout.of_table(settings, layout.root).outputs
-    result = place_within(root, comparison=f"{names[0]}_and_{names[1]}")
+    made_from = describe_tables(settings, "scores", "against")
+    named = place_within(root, comparison=f"{names[0]}_and_{names[1]}")
+    result = place_result(named, made_from, layout)
     with folder_written_beside(result) as folder:
         metrics = write_comparison(found, folder, f"{names[0]}_{names[1]}")
+        write_stamp(made_from, folder)
     show_rulers(found)
     say(f"written to {layout.relative(result)}")
     tags = {"attributes": settings.attributes.name, "dataset": stem}

@@ -14,7 +14,6 @@ from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
 from tworulers.io.label_values import ValueMap
-from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.metrics.asked import require_metrics
@@ -35,7 +34,8 @@ from tworulers.stages._common_exams import (
     write_common_audits,
 )
 from tworulers.stages._comparison import show_rulers, write_comparison
-from tworulers.stages._references import Judge, prepare
+from tworulers.stages._keyed import describe_judging, place_result, write_stamp
+from tworulers.stages._references import Judge, drop_stale, prepare
 from tworulers.stages._run import run_stage
 from tworulers.stages.audit import Judged, audit_judged, form_groups
 from tworulers.stages.compare import average_structures
@@ -99,9 +99,13 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         say(ready.naming)
     if notes:
         say(format_faults(notes))
-    place = Layout.of_predictions(settings, layout.root)
+    named = Layout.of_predictions(settings, layout.root)
+    pairs = {name: one.pairing.pairs for name, one in judges.items()}
+    made_from = describe_judging(settings, pairs)
+    result = place_result(named.outputs, made_from, layout)
+    place = Layout(layout.root, result, result)
     for kind in ("scores", "audits"):
-        _drop_stale(place.outputs / kind / given.name, judges)
+        drop_stale(place.outputs / kind / given.name, judges)
     judgements: dict[str, Judgement] = {}
     for name in judges:
         judgements[name] = score_by(
@@ -113,6 +117,7 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     summary = {"structures": structures, **summarise(judges, judgements)}
     write_json(summary, place.outputs / "summary.json")
     write_json(list_pairs(judges, notes), place.outputs / "pairing.json")
+    write_stamp(made_from, place.outputs)
     finish(settings, place, people)
     return place.outputs, _record(given, judges, judgements)
 
@@ -359,13 +364,6 @@ def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
         replace(findings, groups=groups, commands=commands, dataset=dataset), settings, place
     )
     show(settings, place)
-
-
-def _drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:
-    """Remove what an earlier run left of references that are not asked for any more."""
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.is_dir() and path.name not in judges:
-            remove_folder(path)
 
 
 def _audit_common(

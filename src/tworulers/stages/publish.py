@@ -7,6 +7,7 @@ from tworulers.io.console import say, track
 from tworulers.io.paths import Layout
 from tworulers.io.sweeps import list_sweeps
 from tworulers.schema import Settings
+from tworulers.stages._keyed import list_places
 from tworulers.stages._run import run_stage
 from tworulers.tracking import TrackingError, list_results, publish, read_record, wait_longer
 
@@ -55,7 +56,10 @@ def find_results(settings: Settings, layout: Layout) -> list[Path]:
     else:
         roots = [layout.inputs, *list_sweeps(layout.root, settings.dataset.name)]
         if settings.predictions.name:
-            roots.append(Layout.of_predictions(settings, layout.root).outputs)
+            named = Layout.of_predictions(settings, layout.root).outputs
+            sweeps = list_sweeps(layout.root, "judged")
+            judged = [named, *(sweep / named.name for sweep in sweeps)]
+            roots += [place for one in judged for place in list_places(one)]
     folders = sort_results({folder for root in roots for folder in list_results(root)})
     if not folders:
         raise ValueError(

@@ -30,6 +30,13 @@ from tworulers.report.risk_page import write_risk_page
 from tworulers.report.rows import iterate_rows
 from tworulers.schema import Settings
 from tworulers.schema_sources import RiskTable
+from tworulers.stages._keyed import (
+    digest_named,
+    digest_settings,
+    place_result,
+    write_stamp,
+)
+from tworulers.stages._resume import list_settings
 from tworulers.stages._run import run_stage
 from tworulers.stats.auc_audit import RiskAudit, RiskQuestion, audit_risk
 from tworulers.stats.auc_uses import Use
@@ -62,11 +69,20 @@ def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         )
     question = frame_question(settings)
     name = settings.risk.name or Path(settings.risk.file).stem or "table"
-    result = Layout.of_risk(settings, layout.root, name).use(str(question.use))
+    root = layout.root / (settings.risk.root or ".")
+    tables = (settings.risk.file, *(join.file for join in settings.risk.joins))
+    made_from = {
+        **digest_settings(settings, "risk", "name", "root", "file"),
+        **digest_named("risk.file", [root / table for table in tables if table]),
+        **list_settings(settings, "use"),
+    }
+    named = Layout.of_risk(settings, layout.root, name).use(str(question.use))
+    result = place_result(named, made_from, layout)
     if settings.risk.simulate_patients:
         metrics, tags = simulate_scenarios(settings, question, result)
     else:
         metrics, tags = audit_table(settings, question, layout, result)
+    write_stamp(made_from, result)
     say(f"written to {layout.relative(result)}")
     title = settings.risk.title or name
     record = RunRecord(
