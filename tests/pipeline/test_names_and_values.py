@@ -261,3 +261,19 @@ def test_codes_for_nothing_are_data_where_a_person_says_so(
         (path,) = (project.folder / f"out{n}").rglob("groups.parquet")
         counts = pd.read_parquet(path).set_index("group")["n"].to_dict()
         assert (counts["with"], counts["without"]) == (4, n)
+
+
+def test_a_cohort_without_people_says_which_audits_will_be_refused(
+    project: Project, tmp_path: Path
+) -> None:
+    root = make_nnunet(tmp_path / "data", ["a", "b", "c"])
+    cohort = ("cohort", "dataset=nnunet", f"dataset.root={root}", "attributes=sex", "tracking=off")
+    done = project.run(*cohort, "processes=1")
+    assert done.status == 0, done.said
+    assert "no exam has a group in sex: an audit of them will be refused" in done.said
+    (root / "people.csv").write_text("exam_id,sex\na,weiblich\nb,männlich\nc,weiblich\n")
+    (root / "imagesTr" / "a_0000.nii.gz").write_bytes(b"damaged")
+    done = project.run(*cohort, "processes=1", "dataset.reading.table=people.csv")
+    assert done.status == 1
+    assert "'weiblich': 2, 'männlich': 1" in done.said
+    assert "damaged" not in done.said

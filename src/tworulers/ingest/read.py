@@ -8,7 +8,7 @@ import pandas as pd
 
 from tworulers.cohort.ungrouped import find_ungrouped
 from tworulers.file_names import check_name
-from tworulers.ingest.assemble import Ingested, assemble, compare_structures
+from tworulers.ingest.assemble import Ingested, assemble, compare_structures, complete_columns
 from tworulers.ingest.cspineseg import find_localizers, read_cspineseg
 from tworulers.ingest.decathlon import read_decathlon
 from tworulers.ingest.faults import Fault, FaultKind, refuse
@@ -139,7 +139,8 @@ def ingest(
         otherwise than the source names them, nobody is in a grouping; and after: no exam can be used.
     """
     source = read_source(dataset)
-    told = list_ungrouped(source.exams, groupings or {})
+    exams = complete_columns(source.exams)
+    told = [*list_ungrouped(exams, groupings or {}), *note_blank(exams, groupings or {})]
     whole = [fault for fault in source.faults if is_of_all(fault)]
     refuse(*whole, *compare_structures(source, dataset), *told)
     source = replace(source, faults=[*source.faults, *told])
@@ -169,6 +170,17 @@ def list_ungrouped(exams: pd.DataFrame, groupings: Mapping[str, Grouping]) -> li
         for one in find_ungrouped(exams, own)
         if one.values
     ]
+
+
+def note_blank(exams: pd.DataFrame, groupings: Mapping[str, Grouping]) -> list[Fault]:
+    """Note the groupings of columns that nobody filled, which an audit refuses."""
+    own = {name: grouping for name, grouping in groupings.items() if grouping.column in exams}
+    blank = [one.name for one in find_ungrouped(exams, own) if not one.values and not one.grouped]
+    if not blank:
+        return []
+    found = f"no exam has a group in {', '.join(blank)}: an audit of them will be refused"
+    mend = "join a table of people with dataset.reading.table, or choose other attributes"
+    return [Fault(FaultKind.GROUPS, "", found, mend, note=True)]
 
 
 def write_mapped_labels(
