@@ -60,19 +60,24 @@ def note_positions(header: Header, exam: str, file: str) -> list[Fault]:
 
     The sform is in force where its code is above 0, otherwise the qform.
     """
-    stored = nib.load(header.path).header
-    sform, qform = (form(coded=True)[0] for form in (stored.get_sform, stored.get_qform))
-    if sform is None and qform is None:
+    if not header.placed:
         found = "no position in the header (sform and qform codes are 0): only spacing is known"
         return [Fault(FaultKind.GEOMETRY, "", found, "", file, exam, note=True)]
-    if sform is None or qform is None:
-        return []
-    corners = np.array([[0, 0, 0, 1], [*(size - 1 for size in header.shape), 1]]).T
-    apart = float(np.linalg.norm(((sform - qform) @ corners)[:3], axis=0).max())
+    apart = measure_disagreement(header)
     if apart < DISAGREEMENT_MM:
         return []
     found = f"sform and qform lie {apart:.4g} mm apart; the sform is in force"
     return [Fault(FaultKind.GEOMETRY, "", found, "", file, exam, note=True)]
+
+
+def measure_disagreement(header: Header) -> float:
+    """Return how far apart sform and qform put a corner, in mm; 0 where the header holds one of them or none."""
+    stored = nib.load(header.path).header
+    sform, qform = (form(coded=True)[0] for form in (stored.get_sform, stored.get_qform))
+    if sform is None or qform is None:
+        return 0.0
+    corners = np.array([[0, 0, 0, 1], [*(size - 1 for size in header.shape), 1]]).T
+    return float(np.linalg.norm(((sform - qform) @ corners)[:3], axis=0).max())
 
 
 def compare_grids(

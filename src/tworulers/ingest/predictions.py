@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import EXAM, list_images, pick_named
-from tworulers.ingest.geometry import orientation, same_spacing
+from tworulers.ingest.geometry import (
+    DISAGREEMENT_MM,
+    measure_disagreement,
+    orientation,
+    same_spacing,
+)
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.io.images import (
     Header,
@@ -218,6 +223,7 @@ def check_pairs(pairing: Pairing, *, trust_grid: bool = False) -> list[Fault]:
     """
     faults = []
     unplaced: list[str] = []
+    divided: dict[str, float] = {}
     for row in pairing.pairs.itertuples(index=False):
         exam = str(row.exam_id)
         try:
@@ -226,16 +232,29 @@ def check_pairs(pairing: Pairing, *, trust_grid: bool = False) -> list[Fault]:
             faults.append(Fault(FaultKind.FILES, "", str(error), exam=exam))
             continue
         unplaced += [_show(header.path) for header in (judged, judge) if not header.placed]
+        for header in (judged, judge):
+            apart = measure_disagreement(header)
+            if apart >= DISAGREEMENT_MM:
+                divided[_show(header.path)] = apart
         if not corresponds(judged, judge, trust_grid=trust_grid):
             faults.append(_compare_headers(judged, judge, exam))
     if unplaced:
-        more = f" and {len(unplaced) - SHOWN} more" * (len(unplaced) > SHOWN)
         found = (
             f"{len(unplaced)} files hold no position in their header (sform and qform codes are 0): "
-            f"{', '.join(unplaced[:SHOWN])}{more}; their voxels are taken to correspond by index, never turned"
+            f"{_list(unplaced)}; their voxels are taken to correspond by index, never turned"
+        )
+        faults.append(Fault(FaultKind.GEOMETRY, "", found, note=True))
+    if divided:
+        found = (
+            f"sform and qform lie up to {max(divided.values()):.4g} mm apart in {len(divided)} files, the sform is in "
+            f"force: {_list(list(divided))}"
         )
         faults.append(Fault(FaultKind.GEOMETRY, "", found, note=True))
     return faults
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
 
 
 def _compare_headers(judged: Header, judge: Header, exam: str) -> Fault:

@@ -167,3 +167,17 @@ def test_a_label_without_a_position_is_written_anew_on_the_grid_of_its_image(
     written = nib.load(tmp_path / places["a"])
     assert np.array_equal(written.affine, AFFINE)
     assert np.array_equal(written.get_fdata(), nib.load(stored).get_fdata())
+
+
+def test_files_whose_two_positions_disagree_are_named_in_one_note(tmp_path: Path) -> None:
+    for exam in ("a", "b"):
+        save(tmp_path / "r" / f"{exam}.nii.gz", draw_label())
+        path = save(tmp_path / "p" / f"{exam}.nii.gz", draw_label())
+        image = nib.load(path)
+        moved = AFFINE.copy()
+        moved[0, 3] += 3
+        image.set_qform(moved, code=1)
+        nib.save(image, path)
+    (note,) = check_pairs(pair_predictions(tmp_path / "p", tmp_path / "r"))
+    assert note.note
+    assert "3 mm apart in 2 files, the sform is in force: p/a.nii.gz, p/b.nii.gz" in note.describe()
