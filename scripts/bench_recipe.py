@@ -96,7 +96,7 @@ def train(bench: Bench, tool: str) -> tuple[Cost, float | None]:
         (folder / "task.json").write_text(json.dumps(asdict(task)))
         command = [sys.executable, "-m", "tworulers.recipe.train", str(folder / "task.json")]
         cost = run_side(command, bench.arena.work / "ours.log")
-        seconds = pd.read_parquet(folder / "curve.parquet")["seconds"].tolist()
+        seconds = pd.read_parquet(folder / "scratch" / "seconds.parquet")["seconds"].tolist()
     return cost, statistics.median(seconds[1:]) / bench.arena.recipe.iterations
 
 

@@ -37,7 +37,8 @@ def run_seed(seed: int, work: Path) -> Path:
     project = work / f"seed_{seed}"
     if not project.exists():
         shutil.copytree(ROOT / "conf", project / "conf")
-        shutil.copy(ROOT / "dvc.yaml", project)
+        for name in ("dvc.yaml", ".dvcignore"):
+            shutil.copy(ROOT / name, project)
         (project / "src").symlink_to(ROOT / "src")
         edit(
             project / "conf/dataset/phantom.yaml",

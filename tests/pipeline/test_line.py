@@ -47,7 +47,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of its own with a tiny cohort, one configuration and one fold, run once by DVC."""
     project = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "conf", project / "conf")
-    shutil.copy(ROOT / "dvc.yaml", project)
+    for name in ("dvc.yaml", ".dvcignore"):
+        shutil.copy(ROOT / name, project)
     (project / "src").symlink_to(ROOT / "src")
     edit(
         project / "conf" / "dataset" / "phantom.yaml",
@@ -125,7 +126,15 @@ def test_a_second_run_does_nothing_and_tau_reruns_the_audit_alone(project: Path)
         if line.startswith("Running stage")
     }
     assert "audit" in rerun
-    assert rerun <= {"inventory", "audit", "compare", "report", "publish"}
+    assert rerun <= {"conf/dvc.yaml:inventory", "audit", "compare", "report", "publish"}
+
+
+def test_running_again_gives_equal_files(project: Path) -> None:
+    """What ran twice left twice the same bytes: images, weights, curves, tables and records."""
+    before = (project / "dvc.lock").read_bytes()
+    again = ("cohort", "preprocess", "train_gold", "annotate", "predict@gold", "score@gold-gold")
+    run(project, "dvc", "repro", "--force", "--single-item", *again)
+    assert (project / "dvc.lock").read_bytes() == before
 
 
 def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(

@@ -39,6 +39,8 @@ class Choices:
         setting : dotted name of a value, a group, or a group's value.
         """
         group, _, key = setting.partition(".")
+        if key == "name" and group in self.given:
+            return {}  # The command says it.
         watched: Watched = {}
         own = setting if find(self.root, setting) else group
         if find(self.root, own):

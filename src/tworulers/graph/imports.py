@@ -13,9 +13,15 @@ HARMLESS = {
     "tworulers.stages._boundaries": "refuses a command or lets it pass",
     "tworulers.stages._composed": "refuses a command or lets it pass",
     "tworulers.stages._overrides": "refuses a command or lets it pass",
+    "tworulers.stages._showing": "what is printed where a result could not be shown",
     "tworulers.tracking": "copies of finished results",
 }
-"""Modules of ours that no result depends on, with what they do; neither they nor their imports are watched."""
+"""Modules and packages that no result depends on, with what they do; neither they nor their imports are watched."""
+
+
+def is_harmless(module: str) -> bool:
+    """Tell whether no result depends on a module."""
+    return any(module == name or module.startswith(f"{name}.") for name in HARMLESS)
 
 
 def list_sources(module: str, root: Path) -> list[Path]:
@@ -38,17 +44,38 @@ def list_sources(module: str, root: Path) -> list[Path]:
     pending, seen, files = [module], set(), set()
     while pending:
         name = pending.pop()
-        if name in seen or name in HARMLESS:
+        if name in seen or is_harmless(name):
             continue
         seen.add(name)
         path = find_module(name, root)
         if path is None:
             continue
-        files.add(path)
         names, texts = _read(path)
+        if not _is_silent(path):
+            files.add(path)
         pending += _with_parents([name, *names])
         pending += [text for text in texts if text.startswith(f"{PACKAGE}.")]
         files |= {path.parent / text for text in texts if _names_a_file(text, path.parent)}
+    return sorted(files)
+
+
+def list_watched(module: str, root: Path, whole_from: float = 0.5) -> list[Path]:
+    """List what a step watches so that no change of its sources goes unseen: files, and whole packages.
+
+    DVC reads its lock anew at each command, and a line for every file would make that slow. The stages, and packages
+    with a module that no result depends on, are never watched whole.
+
+    Parameters
+    ----------
+    module, root : as for `list_sources`.
+    whole_from : the share of a package's modules from which the package is watched whole.
+    """
+    harmless = {find_module(name, root) for name in HARMLESS}
+    files = set(list_sources(module, root))
+    for folder in {path.parent for path in files} - {root / PACKAGE}:
+        modules = {path for path in folder.glob("*.py") if path.name != "__init__.py"}
+        if len(modules & files) >= whole_from * len(modules) and not modules & harmless:
+            files = {path for path in files if path.parent != folder} | {folder}
     return sorted(files)
 
 
@@ -81,6 +108,16 @@ def _read(path: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts += [node.value] if len(node.value) < 100 else []
     return tuple(names), tuple(texts)
+
+
+@cache
+def _is_silent(path: Path) -> bool:
+    """Tell whether a file says what it is and does nothing: a docstring and a version at most."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return all(
+        isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Constant)
+        for node in body
+    )
 
 
 def _names_a_file(text: str, folder: Path) -> bool:

@@ -11,7 +11,8 @@ class Step:
     `deps` and `outs` are places below the dataset's folder of `artifacts/`, with `{regime}`, `{ruler}` and
     `{configuration}` for what `matrix` expands: a list of `conf/grid.yaml`, or names of its own. `given` are further
     choices of the command. `every` names groups of which the stage reads several files, and the value it reads of each
-    (all where empty). An `always` step runs each time.
+    (all where empty). An `always` step runs each time, so it
+    watches nothing. A step with `many` instances watches any package whole that it imports from.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Step:
     given: Mapping[str, str] = field(default_factory=dict)
     every: Mapping[str, str] = field(default_factory=dict)
     always: bool = False
+    many: bool = False
     note: str = ""
 
 
@@ -34,7 +36,6 @@ STEPS = (
         "inventory",
         "inventory",
         outs=("inventory.json",),
-        every={"ruler": ""},
         always=True,
         note="What lies outside the project is looked at each time: a file that changed there is seen here.",
     ),
@@ -102,6 +103,7 @@ STEPS = (
         (*SCORING, "annotations", "predictions/{regime}"),
         ("scores/{regime}/{ruler}",),
         {**REGIMES, "ruler": "label_rulers"},
+        many=True,
     ),
     Step(
         "score_silver",
@@ -111,6 +113,7 @@ STEPS = (
         {**REGIMES, "ruler": ["silver"]},
         note="The silver ruler is the gold model's predictions on the same exams: this one edge is what the project "
         "is about.",
+        many=True,
     ),
     Step(
         "audit",
@@ -118,6 +121,7 @@ STEPS = (
         ("cohort", "scores/{regime}/{ruler}", "predictions/{regime}/confidence.parquet"),
         ("audits/{regime}/{ruler}",),
         {**REGIMES, "ruler": "rulers"},
+        many=True,
     ),
     Step(
         "compare",

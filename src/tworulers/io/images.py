@@ -360,7 +360,11 @@ def _write(
     image.header.set_xyzt_units("mm")
     with written_beside(path) as temporary:
         if path.name.endswith(".gz"):
-            with gzip.open(temporary, "wb", compresslevel=1) as stream:
+            # Without name and time in its header, so that equal images are equal files.
+            with (
+                temporary.open("wb") as file,
+                gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as stream,
+            ):
                 stream.write(image.to_bytes())
         else:
             temporary.write_bytes(image.to_bytes())

@@ -197,6 +197,10 @@ class Layout:
         """Folder of checkpoints that only an interrupted training leaves behind."""
         return place_within(self.outputs, "scratch", regime=regime, configuration=configuration)
 
+    def timings(self, regime: str, configuration: str) -> Path:
+        """Folder of how long each fold's epochs took; no result holds what the clock said."""
+        return place_within(self.outputs, "timings", regime=regime, configuration=configuration)
+
     @property
     def annotations(self) -> Path:
         """Folder of machine labels made by the gold model."""

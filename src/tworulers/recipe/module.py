@@ -227,5 +227,6 @@ def save_weights(member: Member, path: Path, record: EpochRecord) -> None:
         "epoch": record.epoch,
         "smoothed_pseudo_dice": record.smoothed_pseudo_dice,
     }
-    with written_whole(path) as temporary:
-        torch.save(content, temporary)
+    # Given a path, torch writes its name into the file; given a stream, equal weights are equal files.
+    with written_whole(path) as temporary, temporary.open("wb") as stream:
+        torch.save(content, stream)

@@ -11,6 +11,8 @@ from tworulers.schema import PlanOverrides, Recipe, Trainer
 
 FINAL, BEST, CURVE, CROSS_VALIDATION = "final.pt", "best.pt", "curve.parquet", "validation.parquet"
 PROBABILITIES = "probabilities"
+SECONDS = "seconds.parquet"
+"""How long each epoch took, beside the checkpoints: no result holds what the clock said."""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from tworulers.recipe.task import (
     CURVE,
     FINAL,
     PROBABILITIES,
+    SECONDS,
     FoldTask,
     fold_is_done,
     task_from_json,
@@ -99,7 +100,9 @@ def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
     save_weights(module.member, output / FINAL, module.curve[-1])
     if (scratch / BEST).is_file():
         (scratch / BEST).replace(output / BEST)
-    curve = pd.DataFrame([asdict(record) for record in module.curve])
+    epochs = pd.DataFrame([asdict(record) for record in module.curve])
+    _write_frame(epochs[["epoch", "seconds"]], scratch / SECONDS)
+    curve = epochs.drop(columns="seconds")
     _write_frame(curve, output / CURVE)
     rows = predict_validation(task, plans, facts, module.member)
     _write_frame(rows, output / CROSS_VALIDATION)

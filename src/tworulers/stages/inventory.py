@@ -81,4 +81,6 @@ def show_reading(files: Iterable[Path], total: int) -> Iterable[Path]:
 
 
 if __name__ == "__main__":
-    run_stage(inventory, ("dataset", "split.file", "grid.rulers"))
+    run_stage(
+        inventory, ("dataset.root", "dataset.truth", "dataset.reading", "split.file", "grid.rulers")
+    )

@@ -89,4 +89,6 @@ def prepare_exam(
 
 
 if __name__ == "__main__":
-    run_stage(preprocess, ("dataset.name", "configuration", "recipe.name", "recipe.store_dtype"))
+    run_stage(
+        preprocess, ("dataset.name", "configuration.name", "recipe.name", "recipe.store_dtype")
+    )

@@ -1,5 +1,6 @@
 """What a regime learns in one configuration: every fold trained, its validation exams predicted."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tworulers.recipe.store import (
     load_geometry,
     store_label,
 )
-from tworulers.recipe.task import CROSS_VALIDATION, CURVE, FoldTask
+from tworulers.recipe.task import CROSS_VALIDATION, CURVE, SECONDS, FoldTask
 from tworulers.schema import Settings
 from tworulers.stages._cross_validation import fold_folders
 from tworulers.stages._exams import digest_plans, find_label, load_plans, read_reference
@@ -90,9 +91,18 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         ]
         with FoldProgress(tasks) as progress:
             run_folds(tasks, settings.trainer.parallel_folds, progress.report)
+        keep_timings(tasks, layout.timings(regime, name))
         keep_folds(folder, tasks, others)
         write_json(made_from, folder / STAMP)
     return result, summarise_folds(settings, layout)
+
+
+def keep_timings(tasks: list[FoldTask], folder: Path) -> None:
+    """Keep how long the epochs of each fold took that was trained now."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for task in tasks:
+        if (Path(task.scratch) / SECONDS).is_file():
+            shutil.copy(Path(task.scratch) / SECONDS, folder / f"{Path(task.output).name}.parquet")
 
 
 def prepare_labels(
@@ -175,7 +185,7 @@ if __name__ == "__main__":
         (
             "dataset.name",
             "regime.name",
-            "configuration",
+            "configuration.name",
             "recipe",
             "trainer.accelerator",
             "trainer.devices",

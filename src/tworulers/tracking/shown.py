@@ -1,10 +1,13 @@
 """What of a result may leave this machine: files, tables and settings that are named here, and no others."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 from tworulers.disclosure import hide_single_exams
 from tworulers.tracking.record import RECORD, list_results
@@ -100,6 +103,8 @@ def reduce_table(path: Path) -> pd.DataFrame | None:
     """
     if path.suffix != ".parquet" or path.stem in ROW_LEVEL:
         return None
+    import pandas as pd
+
     table = pd.read_parquet(path)
     reduced = hide_single_exams(table.drop(columns=EXTREMES.get(path.stem, []), errors="ignore"))
     return None if reduced.equals(table) else reduced
