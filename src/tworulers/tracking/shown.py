@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-from tworulers.disclosure import hide_single_exams
 from tworulers.tracking.record import RECORD, list_results
 
 LARGEST_ARTIFACT = 20 * 1024 * 1024
@@ -104,6 +103,8 @@ def reduce_table(path: Path) -> pd.DataFrame | None:
     if path.suffix != ".parquet" or path.stem in ROW_LEVEL:
         return None
     import pandas as pd
+
+    from tworulers.disclosure import hide_single_exams
 
     table = pd.read_parquet(path)
     reduced = hide_single_exams(table.drop(columns=EXTREMES.get(path.stem, []), errors="ignore"))
