@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from command import ROOT, Project
+from tworulers.stages._run import run_stage
 
 MOST_MB = 500
 
@@ -135,3 +137,31 @@ def test_a_file_of_zeros_takes_few_bytes_a_voxel(tmp_path: Path) -> None:
     (found,) = run_within_limits(project, command)
     assert "Traceback" not in found["said"]
     assert found["most_mb"] < MOST_MB
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError("Unable to allocate 11.9 GiB"), "memory ran out: Unable to allocate 11.9 GiB"),
+        (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
+        (BrokenProcessPool("a process was terminated"), "give processes=1"),
+    ],
+)
+def test_a_stage_that_asks_for_too_much_ends_in_one_message(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    words: str,
+) -> None:
+    def ask(settings: Any, layout: Any) -> None:
+        raise error
+
+    monkeypatch.chdir(Project.at(tmp_path / "project").folder)
+    monkeypatch.setattr(sys, "argv", ["ask.py", "tracking=off"])
+    with pytest.raises(SystemExit) as ended:
+        run_stage(ask, ("audit",))
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert "Traceback" not in said

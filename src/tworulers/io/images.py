@@ -15,6 +15,7 @@ import nibabel as nib
 import numpy as np
 import numpy.typing as npt
 from nibabel.filebasedimages import ImageFileError
+from nibabel.spatialimages import HeaderDataError
 
 from tworulers.io.label_values import ValueMap
 from tworulers.io.memory import available_bytes
@@ -26,10 +27,24 @@ INTEGER_TOLERANCE = 1e-3
 MAX_VOXELS = 2**30
 """Most voxels of an image; the variable TWORULERS_MAX_VOXELS sets another limit."""
 
+LARGEST_LABEL = 2**31
+"""Larger numbers are no labels, but what a damaged header makes of them."""
+
 MAX_VALUES = 2**16
 """Most different values of a label map; an image of intensities has more."""
 
 SHOWN = 10
+
+_DAMAGE = (
+    ImageFileError,
+    HeaderDataError,
+    OSError,
+    EOFError,
+    ValueError,
+    OverflowError,
+    zlib.error,
+)
+"""What reading a damaged file raises."""
 
 _SLAB = 2**20
 """Voxels that are looked at at once where a copy of all of them would be large."""
@@ -246,12 +261,14 @@ def _open(path: Path) -> nib.Nifti1Image:
         )
     try:
         return nib.load(path)
-    except (ImageFileError, OSError, EOFError) as error:
+    except _DAMAGE as error:
         raise ImageError(f"{path} cannot be read as NIfTI: {error}") from error
 
 
 def _three_axes(image: nib.Nifti1Image, path: Path) -> tuple[int, ...]:
     shape = tuple(int(size) for size in image.shape)
+    if not shape or min(shape) < 1:
+        raise ImageError(f"{path} has no voxels by its header (shape {shape}); copy it again")
     if len(shape) > 3 and any(size != 1 for size in shape[3:]):
         volumes = int(np.prod(shape[3:]))
         raise ImageError(
@@ -274,7 +291,7 @@ def _voxels(image: nib.Nifti1Image, path: Path, bytes_made: int) -> npt.NDArray[
         return np.asanyarray(image.dataobj)
     except MemoryError as error:
         raise ImageError(f"{path}: memory ran out while it was read ({error})", "size") from error
-    except (OSError, EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
+    except _DAMAGE as error:
         raise ImageError(f"{path} ends early or is damaged ({error}); copy it again") from error
 
 
@@ -312,6 +329,7 @@ def _whole_parts(
         if np.issubdtype(part.dtype, np.floating):
             rounded = np.rint(part)
             wrong = ~(np.abs(part - rounded) <= INTEGER_TOLERANCE)
+            wrong |= ~(np.abs(part) < LARGEST_LABEL)
             if wrong.any():
                 example = example if fractional else float(part[wrong][0])
                 fractional += int(wrong.sum())

@@ -1,11 +1,14 @@
 """Images are read strictly and written whole: the faults that other tools swallow."""
 
 import gzip
+from contextlib import suppress
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tworulers.io.images import (
     ImageError,
@@ -144,3 +147,21 @@ def test_an_image_of_intensities_is_no_label_map(tmp_path: Path) -> None:
     many = save(tmp_path / "many.nii", np.arange(50**3, dtype=np.int32).reshape(50, 50, 50))
     with pytest.raises(ImageError, match=r"more than 65,536 different values.* Is this the image"):
         read_label(many, [1])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@given(
+    st.sampled_from([nib.Nifti1Image, nib.Nifti2Image]),
+    st.lists(st.tuples(st.integers(0, 560), st.integers(0, 255)), min_size=1, max_size=8),
+    st.integers(0, 700),
+)
+def test_a_damaged_header_is_an_error_of_the_file(tmp_path_factory, kind, changes, length) -> None:
+    path = tmp_path_factory.mktemp("damaged") / "a.nii"
+    nib.save(kind(np.ones((3, 4, 5), np.int16), AFFINE), path)
+    content = bytearray(path.read_bytes())
+    for place, value in changes:
+        content[min(place, len(content) - 1)] = value
+    path.write_bytes(bytes(content[:length] if length else content))
+    for read in (read_header, read_label, read_image):
+        with suppress(ImageError):
+            read(path)
