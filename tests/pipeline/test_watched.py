@@ -107,7 +107,6 @@ EDITS = {
         "attributes: race",
         {"cohort", *SCORES, "audit", "compare", "report"},
     ),
-    "conf/recipe/tiny.yaml mirror": ("mirror: false", "mirror: true", NETWORK),
     "conf/audit/paper.yaml tau": ("dice: 0.8", "dice: 0.7", {"audit", "compare"}),
     "conf/audit/paper.yaml tolerance": (
         "surface_tolerance_mm: 1.0",
@@ -117,7 +116,6 @@ EDITS = {
     "src/tworulers/recipe/resenc.py": ("import", "import  ", NETWORK),
     "src/tworulers/stages/_predicting.py": ("import", "import  ", PREDICTS),
     "src/tworulers/io/console.py": ("import", "import  ", set()),
-    "conf/tracking/local.yaml": ("enabled: true", "enabled: false", set()),
     "artifacts/phantom/files/labels.json": (
         "files",
         "other",

@@ -1,0 +1,97 @@
+"""A stage declares every setting that it reads, followed from its first function through all that it hands them to."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tworulers.graph.choices import UNWATCHED
+from tworulers.graph.declared import list_settings
+from tworulers.graph.imports import find_module
+from tworulers.graph.wiring import STEPS
+
+SRC = Path(__file__).parents[2] / "src"
+STAGES = sorted({step.stage for step in STEPS if step.always is False} - {"publish"})
+HARMLESS = {
+    "train": {"regime.title": "said in MLflow", "trainer.parallel_folds": "how many at a time"},
+    "compare": {"ruler": "every ruler is watched"},
+    "report": {"ruler": "every ruler is watched"},
+}
+"""What a stage reads without declaring it, and why no result depends on it unseen."""
+
+
+@cache
+def parse(module: str) -> tuple[dict[str, ast.FunctionDef], dict[str, tuple[str, str]]]:
+    """The functions of a module, and where the names it imports come from."""
+    path = find_module(module, SRC)
+    assert path is not None
+    tree = ast.parse(path.read_text())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    imported = {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return functions, imported
+
+
+def follow(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield the settings that a function reads, as far as their names are written out."""
+    functions, imported = parse(module)
+    if name not in functions:
+        origin = imported.get(name)
+        if origin and origin[0].startswith("tworulers.stages"):
+            yield from follow(*origin, seen)
+        return
+    if (module, name) in seen:
+        return
+    seen.add((module, name))
+    body = functions[name]
+    inner = {id(node.value) for node in ast.walk(body) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(body):
+        chain = spell(node) if isinstance(node, ast.Attribute) and id(node) not in inner else ""
+        if chain.startswith("settings.") and takes_settings(body):
+            yield chain.removeprefix("settings.")
+        if isinstance(node, ast.Name) and (node.id in functions or node.id in imported):
+            yield from follow(module, node.id, seen)
+
+
+def spell(node: ast.AST | None) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{spell(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def takes_settings(function: ast.FunctionDef) -> bool:
+    """Tell whether what a function calls settings are all of them, and not those of one group."""
+    given = function.args.args
+    return any(a.arg == "settings" and spell(a.annotation) == "Settings" for a in given)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_declares_what_it_reads(stage: str) -> None:
+    declared = set(list_settings(stage, SRC))
+    seen: set[tuple[str, str]] = set()
+    read = set(follow(f"tworulers.stages.{stage}", stage, seen))
+    assert len(read) > 1
+    for setting in read:
+        group, _, key = setting.partition(".")
+        key = key.partition(".")[0]
+        known = group in declared or f"{group}.{key}" in declared
+        whole = not key and any(name.startswith(f"{group}.") for name in declared)
+        harmless = {group, setting} & (HARMLESS.get(stage, {}).keys() | set(UNWATCHED))
+        assert known or whole or harmless, (
+            f"{stage} reads {setting}, which it does not declare to run_stage: add it there and run "
+            "./scripts/write_graph"
+        )
+
+
+@pytest.mark.parametrize(
+    ("stage", "read"),
+    [("train", "seed"), ("select", "recipe.cleanup"), ("annotate", "recipe.cleanup")],
+)
+def test_reads_are_followed_into_other_modules(stage: str, read: str) -> None:
+    assert read in set(follow(f"tworulers.stages.{stage}", stage, set()))
