@@ -1,0 +1,51 @@
+"""Values that a grouping does not know are counted, and a grouping that nobody is in is refused."""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tworulers.cohort.grouping import GroupingError
+from tworulers.cohort.ungrouped import find_ungrouped, require_groups
+from tworulers.schema_sources import Grouping
+
+SEX = Grouping("Sex", "levels", "sex", {"Female": ["Female", "F"], "Male": ["Male", "M"]})
+
+
+def make(sexes: list[str | None]) -> pd.DataFrame:
+    return pd.DataFrame({"exam_id": [f"e{n}" for n in range(len(sexes))], "sex": sexes})
+
+
+@given(st.lists(st.sampled_from(["F", "male", "1", "weiblich", "", None]), min_size=1, max_size=20))
+def test_every_exam_is_grouped_blank_or_listed(sexes: list[str | None]) -> None:
+    found = find_ungrouped(make(sexes), {"sex": SEX})
+    grouped = sum(sex in ("F", "male") for sex in sexes)
+    if grouped == len(sexes):
+        assert found == []
+        return
+    (one,) = found
+    assert one.grouped == grouped
+    assert one.grouped + one.blank + sum(one.values.values()) == len(sexes)
+    assert set(one.values) == {sex for sex in sexes if sex in ("1", "weiblich")}
+    if grouped:
+        assert len(require_groups(make(sexes), {"sex": SEX})) == bool(one.values)
+    else:
+        with pytest.raises(GroupingError):
+            require_groups(make(sexes), {"sex": SEX})
+
+
+def test_what_is_said_names_values_counts_and_what_is_known() -> None:
+    frame = make(["1", "1", "2", None, "F"])
+    assert require_groups(frame, {"sex": SEX}) == [
+        "grouping 'Sex': 3 exams are in no group, by value of column 'sex' '1': 2, '2': 1; it knows "
+        "Female: Female, F; Male: Male, M"
+    ]
+    age = Grouping("Age", "bins", "age", edges=[40.0])
+    frame["age"] = ["54", "fifty", None, "30", "60"]
+    assert "'fifty': 1; it knows numbers" in require_groups(frame, {"age": age})[0]
+    with pytest.raises(
+        GroupingError, match=r"attributes.groupings.sex.levels.Female=\['<value>'\]"
+    ):
+        require_groups(make(["1", "2"]), {"sex": SEX})
+    with pytest.raises(GroupingError, match="no exam has a value in column 'sex'"):
+        require_groups(make([None, ""]), {"sex": SEX})
