@@ -133,6 +133,7 @@ def make_folders(project: Path) -> None:
     (project / "exams.csv").write_text("\n".join(rows))
 
 
+@pytest.mark.slow
 def test_the_page_names_the_smallest_p_the_recommended_interval_and_n_of_m(project: Path) -> None:
     make_folders(project)
     references = "{expert: {folder: expert, provenance: gold}, machine: {folder: machine, provenance: silver}}"

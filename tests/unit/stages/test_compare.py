@@ -1,6 +1,7 @@
 """The compare stage on made-up scores: which pairs it takes, what it writes, what it refuses."""
 
 import json
+import shutil
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from tworulers.audit import audit_scores
 from tworulers.io.audits import write_audit
 from tworulers.io.paths import Layout
 from tworulers.io.records import read_json, write_table
+from tworulers.metrics.macro import average_structures
 from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.schema import Audit, Grid, Settings
 from tworulers.schema_sources import Attributes, Dataset, Grouping, ScoreTable
+from tworulers.stages._common_exams import read_common_audits
 from tworulers.stages.audit import form_groups
 from tworulers.stages.compare import compare
 from tworulers.tracking import RECORD
@@ -176,3 +179,47 @@ def test_two_ready_tables_are_audited_and_compared(settings, tmp_path: Path) -> 
     assert verdicts.loc[0, "vcr_mad"] == pytest.approx(5)
     assert "gold_silver/flips/main/neither" in record.metrics
     assert "too close to the model" in record.description
+
+
+def test_macro_scores_are_compared_over_the_structures_that_both_rulers_define(
+    settings, layout
+) -> None:
+    """The experts' masks of three exams hold no disc, and the model predicts none; the machine's masks do."""
+    make_all(settings, layout)
+    settings.dataset.structures = {"disc": 1, "cord": 2}
+    cohort = make_cohort()
+    groups, _ = form_groups(cohort, settings.attributes)
+    patients = cohort.set_index("exam_id")["patient_id"]
+    cord = np.linspace(0.7, 0.9, 60)
+    for ruler in ("gold", "silver"):
+        one = make_scores("mix", ruler, draw_scores(2, 0.9, 0.02))
+        dice = one[one["metric"] == "dice"].set_index("exam_id")["value"]
+        if ruler == "gold":
+            dice[EXAMS[:3]] = np.nan
+        rows = []
+        for exam, disc, other in zip(EXAMS, dice, cord, strict=True):
+            known = {"disc": disc, "cord": other}
+            macro, why = average_structures(known, {"disc": "both_empty", "cord": None})
+            rows += [(exam, name, value, None) for name, value in known.items()]
+            rows.append((exam, "macro", macro, why))
+        scores = pd.DataFrame(rows, columns=["exam_id", "structure", "value", "undefined_because"])
+        scores = scores.assign(regime="mix", ruler=ruler, provenance=ruler, metric="dice")
+        write_table(scores, layout.scores("mix", ruler) / "scores.parquet")
+        found = audit_scores(scores, groups, patients, settings.audit, settings.attributes)
+        write_audit(found, layout.audit("mix", ruler))
+    shutil.rmtree(layout.outputs / "audits" / "gold")
+    root, _ = compare(settings, layout)
+    folder = root / "rulers/mix/gold_silver"
+    assert read_json(folder / "summary.json", "compare")["macro_partial"] == {"dice": 3}
+    means = pd.read_parquet(folder / "inflation.parquet").set_index("structure").loc["macro"]
+    whole = draw_scores(2, 0.9, 0.02)
+    expected = np.where(np.arange(60) < 3, cord, (whole + cord) / 2).mean()
+    # both rulers agree on what both define, though the silver audit alone has the disc of three exams more
+    assert means[["n", "mean_base", "mean_other"]].tolist() == pytest.approx(
+        [60, expected, expected]
+    )
+    again = read_common_audits(folder)
+    assert again["silver"].overall.set_index("structure").loc["macro", "n_partial"] == 3
+    flips = pd.read_parquet(folder / "flips.parquet").set_index("structure").loc["macro"]
+    assert flips["p_base"] == flips["p_other"]
+    assert json.loads((root / "about.json").read_text())["comparisons"] == 1
