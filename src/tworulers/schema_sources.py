@@ -202,7 +202,7 @@ class RiskTable:
     column that mean "not computed"; any other value outside `low` to `high` is a fault. `filters` keep the rows whose
     column holds one of the values. `unit` is the key of a row, `cluster` the person behind several rows. `groups` maps
     the name of a grouping to the column whose values are its groups; `groupings` makes groups from columns by levels,
-    bins, quantiles or crossing. `missing` are further codes for no value. `probability` says that the score is a
+    bins, quantiles or crossing. `missing` are all codes for no value. `probability` says that the score is a
     predicted probability, so that calibration can be judged. `simulate_patients` above 0 draws so many patients of each
     published scenario in place of a table.
     """
@@ -224,6 +224,6 @@ class RiskTable:
     sentinels: list[str] = field(default_factory=list)
     low: float | None = None
     high: float | None = None
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=lambda: list(CODES_FOR_NOTHING))
     probability: bool = False
     simulate_patients: int = 0

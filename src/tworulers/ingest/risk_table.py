@@ -11,7 +11,7 @@ import pandas as pd
 
 from tworulers.cohort.naming import MAX_GROUPS
 from tworulers.cohort.numbers import note_decimal_commas, read_numbers
-from tworulers.cohort.spelling import find_levels, fold_spelling, is_blank, merge_spellings
+from tworulers.cohort.spelling import find_levels, fold_spelling, merge_spellings
 from tworulers.ingest.ages import AgeStatus, read_age
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.text_table import read_text_table
@@ -19,9 +19,6 @@ from tworulers.schema_sources import RiskJoin, RiskTable
 
 UNIT, CLUSTER, SCORE, OUTCOME = "unit_id", "cluster_id", "score", "outcome"
 """Columns of the frame; every grouping adds one of its own name, and source columns keep theirs."""
-
-MISSING = ("", "na", "n/a", "nan", "<na>", "null")
-"""Texts that hold no score and no outcome in any table, whatever their case."""
 
 SHOWN = 10
 
@@ -82,7 +79,7 @@ def read_risk_table(spec: RiskTable) -> RiskRecords:
             numbers or lie outside the declared range, units that stand there twice, a grouping of
             more groups than can be told apart.
     """
-    reading = _Reading(spec, {fold_spelling(code) for code in (*MISSING, *spec.missing)})
+    reading = _Reading(spec, {fold_spelling(code) for code in ("", *spec.missing)})
     _find_gaps(reading)
     table = _join_all(reading)
     _find_missing_columns(table, reading)
@@ -255,8 +252,9 @@ def _read_outcomes(text: pd.Series, reasons: pd.Series, reading: _Reading) -> pd
     The event is looked up whatever its case, as a command line turns `TRUE` into a truth value.
     """
     spec = reading.spec
-    blank = reading.is_coded(text)
     folded = text.map(fold_spelling)
+    levels_given = [fold_spelling(level) for level in (*spec.non_event, spec.event or "") if level]
+    blank = reading.is_coded(text) & ~folded.isin(levels_given)
     outcome = pd.Series(0, index=text.index, dtype="int64")
     spellings = _list_spellings(text[~blank], folded[~blank])
     counts = folded[~blank].value_counts()
@@ -331,7 +329,7 @@ def _read_clusters(
 def _read_groups(name: str, text: pd.Series, used: pd.Series, reading: _Reading) -> pd.Series:
     """Return the group of each row, near-duplicate spellings merged; blank is missing."""
     column = reading.spec.groups[name]
-    blank = is_blank(text) | reading.is_coded(text)
+    blank = reading.is_coded(text)
     n = text[~blank].map(fold_spelling).nunique()
     if n > MAX_GROUPS:
         expected = f"at most {MAX_GROUPS} groups in grouping {name!r}"

@@ -133,7 +133,7 @@ def test_a_group_column_without_any_value_is_refused(spec):
 
 def test_text_that_means_nothing_is_no_group(spec):
     text = STAYS.replace("6,,", "6,nan,").replace("9,Female", "9,Unknown")
-    records = read_risk_table(replace(with_text(spec, text), missing=["Unknown"]))
+    records = read_risk_table(replace(with_text(spec, text), missing=["Unknown", "nan"]))
     assert records.frame.sex.dropna().unique().tolist() == ["Female", "Male"]
     assert records.frame.sex.isna().sum() == 2
 
@@ -277,3 +277,14 @@ def test_one_name_for_two_groupings_is_refused(spec):
     ages = Grouping(title="Age", kind="bins", column="age", edges=[60])
     message = faults_of(replace(spec, groupings={"sex": ages}))
     assert "'sex' is in risk.groups and in risk.groupings" in message
+
+
+def test_codes_for_nothing_are_the_ones_that_are_declared(spec):
+    text = with_text(spec, STAYS.replace("6,,", "6,None,").replace("39,ALIVE", "39,none"))
+    by_default = read_risk_table(text)
+    assert by_default.excluded.set_index("unit_id").reason["6"] == "no hospital_death"
+    declared = read_risk_table(replace(text, missing=["-"], non_event=["none", "ALIVE"]))
+    assert "6" in declared.frame.unit_id.tolist()
+    assert declared.frame.set_index("unit_id").sex["6"] == "None"
+    named = read_risk_table(replace(text, non_event=["none", "ALIVE"]))
+    assert named.frame.set_index("unit_id").outcome["6"] == 0
