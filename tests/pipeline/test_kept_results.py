@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nibabel
@@ -226,4 +227,24 @@ def test_what_a_run_holds_is_free_when_it_ends(tmp_path: Path) -> None:
             contextvars.Context().run(try_to_hold)
         contextvars.Context().run(hold, result)
     try_to_hold()
-    assert not (tmp_path / "artifacts").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_at_once_only_one_holds_a_result(tmp_path: Path) -> None:
+    inside: list[int] = []
+
+    def take(number: int) -> bool:
+        try:
+            with holding_results(tmp_path):
+                hold(tmp_path / "result")
+                inside.append(number)
+                assert inside == [number]
+                inside.remove(number)
+                return True
+        except HeldError:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        taken = list(pool.map(lambda n: contextvars.Context().run(take, n), range(400)))
+    assert any(taken)
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """Results that a run writes, held until it ends so that no other run writes them at the same time."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -7,12 +8,10 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 LOCKS = ".locks"
 """Where locks lie below the project root: apart from results, whose folders are replaced and compared."""
@@ -57,29 +56,59 @@ def hold(result: Path) -> None:
     place = result.resolve()
     if run is None or place in run.before:
         return
-    run.locks.mkdir(exist_ok=True)
     name = hashlib.sha256(str(place).encode()).hexdigest()[:16]
-    holder = run.locks / f"{name}.json"
-    lock = FileLock(run.locks / f"{name}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
+    lock = run.locks / f"{name}.lock"
+    descriptor = _lock(lock)
+    if descriptor is None:
         raise HeldError(
-            f"{result} is being written by {_describe(holder)}; run this again when that has ended, or write "
+            f"{result} is being written by {_describe(lock)}; run this again when that has ended, or write "
             "elsewhere with paths=sweep"
-        ) from None
-    run.stack.callback(lock.release)
-    run.stack.callback(holder.unlink, missing_ok=True)
+        )
+    run.stack.callback(_unlock, lock, descriptor)
     about = {"process": os.getpid(), "host": platform.node(), "stage": Path(sys.argv[0]).stem}
-    holder.write_text(json.dumps({**about, "since": time.strftime("%Y-%m-%d %H:%M:%S")}))
+    about["since"] = time.strftime("%Y-%m-%d %H:%M:%S")
+    os.write(descriptor, json.dumps(about).encode())
     settings = place / "config.yaml"
     run.before[place] = settings.read_text() if settings.is_file() else None
 
 
-def _describe(holder: Path) -> str:
+def _lock(path: Path) -> int | None:
+    """Lock a file without waiting: its descriptor, or None where another process has it.
+
+    A lock file is removed when it is given free, so one that is no longer there by then is not taken.
+    """
+    while True:
+        with suppress(FileExistsError):
+            path.parent.mkdir(parents=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                os.truncate(descriptor, 0)
+                return descriptor
+        os.close(descriptor)
+
+
+def _unlock(path: Path, descriptor: int) -> None:
+    """Give a lock free, and leave nothing behind."""
+    path.unlink(missing_ok=True)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+    with suppress(OSError):  # others are held
+        path.parent.rmdir()
+
+
+def _describe(lock: Path) -> str:
     """Say who holds a result; one that has only just begun has not said so yet."""
     try:
-        about = json.loads(holder.read_text())
+        about = json.loads(lock.read_text())
     except (OSError, ValueError):
         return "another run"
     return "process {process} on {host} ({stage}, since {since})".format(**about)

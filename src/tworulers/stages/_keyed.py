@@ -95,18 +95,25 @@ def place_result(named: Path, made_from: Stamp, layout: Layout) -> Path:
     made_from : all that the result depends on; equal ones share a folder.
     layout : the project's places, for what is said.
     """
-    place = named
-    if (named / RECORD).is_file():
-        changed = tell_difference(read_stamp(named / STAMP), made_from)
-        if changed:
-            key = digest(made_from).removeprefix(DIGEST)[:8]
-            place = named.with_name(f"{named.name}-{key}")
-            say(
-                f"{layout.relative(named)} holds another result of this name and is kept ({changed}); this one goes "
-                f"to {layout.relative(place)}"
-            )
+    place, _ = _choose_place(named, made_from)
     hold(place)
+    # Until it was held, another run may have ended there.
+    place, changed = _choose_place(named, made_from)
+    hold(place)
+    if changed:
+        say(
+            f"{layout.relative(named)} holds another result of this name and is kept ({changed}); this one goes to "
+            f"{layout.relative(place)}"
+        )
     return place
+
+
+def _choose_place(named: Path, made_from: Stamp) -> tuple[Path, str]:
+    """Choose between the folder of a name and one beside it; with what a result that stands there differs in."""
+    finished = (named / RECORD).is_file()
+    changed = tell_difference(read_stamp(named / STAMP), made_from) if finished else ""
+    key = digest(made_from).removeprefix(DIGEST)[:8]
+    return (named.with_name(f"{named.name}-{key}") if changed else named), changed
 
 
 def list_places(named: Path) -> list[Path]:
