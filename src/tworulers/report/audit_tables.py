@@ -322,6 +322,8 @@ def _write_bounds(low: float, high: float, digits: int = 3) -> str:
 
 
 def _of_score(table: pd.DataFrame, metric: str, structure: str) -> pd.DataFrame:
+    if table.empty:
+        return table  # Without rows it may have no columns either.
     return table[(table["metric"] == metric) & (table["structure"] == structure)]
 
 
