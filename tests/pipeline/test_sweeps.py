@@ -1,6 +1,7 @@
 """Sweeps: every stage writes below a folder of its own, and nothing that was there before is touched."""
 
 import hashlib
+import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -100,6 +101,21 @@ def test_audits_of_a_named_folder_are_compared(
     assert (small_line / "sweeps" / "strict" / "phantom" / compared).is_file()
     assert not (small_line / BASE / "audits").exists()
     assert list_sweeps(small_line, "phantom") == [small_line / "sweeps" / "strict" / "phantom"]
+
+
+def test_results_kept_elsewhere_are_read_and_written_there(
+    small_line: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = digest_tree(small_line / "artifacts")
+    assert command("split", "paths.artifacts=elsewhere") == 1
+    assert "stages.cohort" in capsys.readouterr().err
+    shutil.copytree(small_line / "artifacts", tmp_path / "moved")
+    place = f"paths.artifacts={tmp_path / 'moved'}"
+    assert command("plan", place, *NETWORK) == 0
+    assert digest_tree(small_line / "artifacts") == before
+    assert (tmp_path / "moved" / "phantom" / "plan" / "run.json").stat().st_mtime_ns > (
+        small_line / BASE / "plan" / "run.json"
+    ).stat().st_mtime_ns
 
 
 def test_no_two_sweeps_of_a_second_share_a_folder(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def check_homes(paths: Paths, overrides: Sequence[str], root: Path) -> None:
     ValueError : a file of the configuration leads out of the project.
     """
     typed = {override.partition("=")[0].lstrip("+") for override in overrides}
+    if "paths.artifacts" in typed and paths.outputs == paths.artifacts:
+        return
     for key, value in (("paths.artifacts", paths.artifacts), ("paths.outputs", paths.outputs)):
         place = PurePath(value)
         if (place.is_absolute() or ".." in place.parts) and key not in typed:
