@@ -12,9 +12,10 @@ from tworulers.disclosure import (
     find_small_outcomes,
     hide_single_exams,
 )
-from tworulers.report.page import Anchored, CohortTables, Findings, Warned
+from tworulers.report.page import Anchored, CohortTables, Findings, RulerChange, Warned
 from tworulers.rulers import Comparison, RegimeComparison
 
+Compared = TypeVar("Compared", Comparison, RegimeComparison)
 Tables = TypeVar("Tables", AuditResult, Comparison, RegimeComparison, Anchored, Warned)
 
 
@@ -54,30 +55,14 @@ def withhold_small_groups(findings: Findings) -> Findings:
         key: replace(one, result=_hide_outcomes(_without(one.result, small), least))
         for key, one in findings.audits.items()
     }
-    changes = []
-    for change in findings.changes:
-        traced = change.probability
-        kept = None if traced is None else traced[~traced["grouping"].isin(small)]
-        # Which rates fall below four fifths follows from counts that are hidden.
-        without = _without(change.comparison, small)
-        without = replace(without, four_fifths=without.four_fifths.head(0))
-        anchored = hide_anchored(change.anchored, small, least)
-        common = {
-            name: _hide_outcomes(_without(one, small), least) for name, one in change.audits.items()
-        }
-        changes.append(
-            replace(change, comparison=without, probability=kept, anchored=anchored, audits=common)
-        )
-    regimes = []
-    for regime in findings.regimes:
-        plain = _without(regime.comparison, small)
-        plain = replace(plain, four_fifths=plain.four_fifths.head(0))
-        regimes.append(replace(regime, comparison=plain))
     return replace(
         findings,
         audits=audits,
-        changes=changes,
-        regimes=regimes,
+        changes=[_withhold_change(change, small, least) for change in findings.changes],
+        regimes=[
+            replace(one, comparison=_without_fifths(one.comparison, small))
+            for one in findings.regimes
+        ],
         warnings={},
         groups=findings.groups.drop(columns=[n for n in findings.groups if n in small]),
         cohort=hide_people(findings.cohort, small, least),
@@ -172,6 +157,25 @@ def _without(tables: Tables, small: set[str]) -> Tables:
     if isinstance(tables, AuditResult) and small & set(tables.settings.linear_terms):
         kept["linear"] = tables.linear.head(0)
     return replace(tables, **kept)
+
+
+def _withhold_change(change: RulerChange, small: set[str], least: int) -> RulerChange:
+    traced = change.probability
+    return replace(
+        change,
+        comparison=_without_fifths(change.comparison, small),
+        probability=None if traced is None else traced[~traced["grouping"].isin(small)],
+        anchored=hide_anchored(change.anchored, small, least),
+        audits={
+            name: _hide_outcomes(_without(one, small), least) for name, one in change.audits.items()
+        },
+    )
+
+
+def _without_fifths(comparison: Compared, small: set[str]) -> Compared:
+    """Take groupings out of a comparison, and which rates fall below four fifths: that tells of hidden counts."""
+    kept = _without(comparison, small)
+    return replace(kept, four_fifths=kept.four_fifths.head(0))
 
 
 def _hide_lone(result: AuditResult) -> AuditResult:

@@ -1,0 +1,68 @@
+"""The battery where patients have several exams: it draws and permutes patients, or says that it cannot."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from tworulers.audit import audit_scores
+from tworulers.schema import Audit
+from tworulers.schema_sources import Attributes
+from tworulers.sentences import verdict_sentences
+from tworulers.summary import summarise
+
+
+def test_resampling_draws_patients_where_they_have_several_exams() -> None:
+    rng = np.random.default_rng(0)
+    exams = [f"e{i:02d}" for i in range(40)]
+    patients = pd.Series([f"p{i // 2}" for i in range(40)], exams)
+    scores = pd.DataFrame(
+        {
+            "exam_id": exams,
+            "regime": "r",
+            "ruler": "gold",
+            "provenance": "gold",
+            "structure": "vb",
+            "metric": "dice",
+            "value": np.repeat(rng.uniform(0.7, 0.9, 20), 2),
+            "undefined_because": None,
+        }
+    )
+    labels = pd.Categorical(["a"] * 20 + ["b"] * 20, ["a", "b"], ordered=True)
+    groups = pd.DataFrame({"group": labels}, index=exams)
+    settings = Audit(thresholds={"dice": 0.8}, permutations=500, bootstrap_draws=500)
+    by_patient, by_exam = (
+        audit_scores(scores, groups, patients, settings, Attributes("x", resampling_unit=unit))
+        for unit in ("patient", "exam")
+    )
+    assert (by_patient.resampling_unit, by_patient.n_patients) == ("patient", 20)
+    width = [
+        float((r.disparities["dpd_percentile_high"] - r.disparities["dpd_percentile_low"]).iloc[0])
+        for r in (by_patient, by_exam)
+    ]
+    assert width[0] > 1.15 * width[1]
+
+
+def test_too_few_ways_to_lay_labels_over_patients_cannot_say() -> None:
+    exams = [f"e{i:02d}" for i in range(21)]
+    patients = pd.Series(np.repeat(np.arange(6), np.arange(1, 7)).astype(str), exams)
+    scores = pd.DataFrame({"exam_id": exams, "structure": "vb", "metric": "dice"})
+    scores = scores.assign(regime="r", ruler="gold", provenance="gold", undefined_because=None)
+    codes = np.repeat([0, 1, 0, 1, 0, 1], np.arange(1, 7))
+    scores["value"] = 0.8 + 0.1 * codes + np.linspace(0, 0.01, 21)
+    labels = pd.Categorical.from_codes(codes, ["a", "b"], ordered=True)
+    groups = pd.DataFrame({"group": labels}, index=exams)
+    settings = Audit(metrics=["dice"], permutations=200, bootstrap_draws=50, power_draws=0)
+    for unit in ("patient", "exam"):
+        attributes = Attributes("x", resampling_unit=unit)
+        found = audit_scores(scores, groups, patients, settings, attributes)
+        test = found.tests.iloc[0]
+        assert test["p"] < 0.001
+        assert np.isnan(test["p_verdict"])
+        assert not test["significant"]
+        assert "labels can lie in 20 ways only" in test["verdict_undefined_because"]
+        assert "20 ways only" in found.families["missing"].iloc[0]
+        said = verdict_sentences(found, "the experts", "gold").iloc[0]
+        assert said["verdict"] == "too few"
+        assert "cannot say: with patients kept together" in said["sentence"]
+        json.dumps(summarise(found), allow_nan=False)
