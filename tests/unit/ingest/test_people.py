@@ -60,7 +60,8 @@ def test_ages(cell: str, flag: str, years: float | None, status: AgeStatus) -> N
 @given(st.integers(0, 120))
 def test_whole_years_survive_every_spelling(years: int) -> None:
     for cell in (f"{years}", f"{years:03d}Y", f"{years}.0", f" {years} y"):
-        assert read_age(cell).years == years
+        age = read_age(cell)
+        assert age.years == years if years < 90 else age.status == AgeStatus.OVER_89
 
 
 def clean(rows: list[tuple[object, ...]], columns: list[str]) -> tuple[pd.DataFrame, list]:

@@ -107,7 +107,7 @@ def test_numbers_are_the_same_with_points_and_with_commas(values: list[float]) -
 
 
 def test_only_columns_of_numbers_and_blanks_are_numbers() -> None:
-    table = pd.DataFrame({"bmi": ["21,5", "n/a", "30"], "site": ["1", "b", "2"], "no": [""] * 3})
+    table = pd.DataFrame({"bmi": ["21,5", "", "30"], "site": ["1", "b", "2"], "no": [""] * 3})
     assert list(pick_numbers(table, ["bmi", "site", "no", "absent"])) == ["bmi"]
     assert note_decimal_commas(table["bmi"], "bmi") == [
         "column 'bmi': 1 numbers are read with a decimal comma"
