@@ -148,3 +148,35 @@ def test_risk_scores_are_not_passed_on_without_withholding(project: Project) -> 
     done = project.run("risk", "risk=scenarios", "risk.simulate_patients=100", "report.shared=true")
     assert done.status == 1
     assert "cannot do yet" in done.said
+
+
+def test_pseudonyms_leave_no_name_beside_them(project: Project, tmp_path: Path) -> None:
+    """With a key no file name, free column or reason gives away who is who."""
+    data = draw_study(tmp_path / "ZZTOP_PLACE")
+    rows = ["exam_id,patient_id,image,label,sex,age,address"]
+    for place in range(6):
+        exam = f"DOE_{place:02d}"
+        rows.append(
+            f"{exam},MRN7{place},predictions/{exam}.nii.gz,expert/{exam}.nii.gz,F,50,ELM_STREET"
+        )
+    rows.append(
+        "DOE_BAD,MRN799,predictions/DOE_MISSING.nii.gz,expert/DOE_05.nii.gz,F,50,ELM_STREET"
+    )
+    (data / "manifest.csv").write_text("\n".join(rows))
+    (tmp_path / "key").write_text("k" * 40)
+    done = project.run(
+        "cohort", "dataset=manifest", f"dataset.root={data}", "dataset.structures={disc: 1}",
+        "dataset.reading.table=manifest.csv", f"dataset.reading.pseudonym_key={tmp_path / 'key'}",
+        "+dataset.reading.columns={}", "attributes=sex", "split.strata=[]",
+        "dataset.gold_share=0.99", "tracking=local", "tracking.experiment=mine", "processes=1",
+    )  # fmt: skip
+    assert done.status == 0, done.said
+    assert "columns that nothing is asked of are left out: address" in done.said
+    cohort = project.read("cohort.parquet")
+    assert len(cohort) == 6
+    for name, content in left(project.folder).items():
+        for secret in ("DOE_", "MRN7", "ELM_STREET"):
+            assert secret.encode() not in content, f"{secret} in {name}"
+    for path in cohort["image"]:
+        assert nib.load(project.folder / path).shape == (8, 12, 4)
+    assert project.read("exclusions.parquet")["reason"].tolist() == ["unreadable files"]

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from tworulers.ingest.faults import Fault
+from tworulers.tables import Cohort
+
 LENGTH = 16
 """Hexadecimal digits of a pseudonym: 64 bits, so that two of a million names meet once in 40 million cohorts."""
 
@@ -59,3 +62,34 @@ def hide_names(table: pd.DataFrame, key: bytes) -> pd.DataFrame:
                 raise ValueError(f"two names of {column} have one pseudonym; use another key")
             table = table.assign(**{column: new})
     return table
+
+
+def keep_columns(
+    cohort: pd.DataFrame, used: Iterable[str | None]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Keep what every cohort has and the columns that something is asked of.
+
+    Parameters
+    ----------
+    cohort : with any further columns of a table of people.
+    used : columns that groupings and splits are made of.
+
+    Returns
+    -------
+    The cohort, and the columns left out.
+    """
+    known = {*Cohort.to_schema().columns, *used}
+    dropped = [str(name) for name in cohort if name not in known]
+    return cohort.drop(columns=dropped), dropped
+
+
+def tell_kinds(exclusions: pd.DataFrame, faults: Iterable[Fault]) -> pd.DataFrame:
+    """Say of excluded exams what kind of fault they have, since the reasons in words name files and cells."""
+    kinds: dict[str, set[str]] = {}
+    for fault in faults:
+        kinds.setdefault(fault.exam, set()).add(str(fault.kind))
+    told = [
+        ", ".join(sorted(kinds.get(exam, {"left out by the settings"})))
+        for exam in exclusions["exam_id"]
+    ]
+    return exclusions.assign(reason=pd.Series(told, index=exclusions.index, dtype="str"))

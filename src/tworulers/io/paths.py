@@ -152,6 +152,11 @@ class Layout:
         return self.find("source")
 
     @property
+    def links(self) -> Path:
+        """Folder of links to images and labels whose own names must not be seen."""
+        return self.find("links")
+
+    @property
     def inventory(self) -> Path:
         """List of the files outside the project that settings name, by content."""
         return place_within(self.outputs, "inventory.json")

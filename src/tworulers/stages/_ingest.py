@@ -1,19 +1,23 @@
 """How a data source on disk becomes the cohort: read, checked, and its faults shown and kept."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import pandas as pd
 
 from tworulers.cohort.split import hide_expert_labels
-from tworulers.ingest.faults import format_faults
+from tworulers.ingest.assemble import Ingested
+from tworulers.ingest.faults import Fault, format_faults
 from tworulers.ingest.inspect import Inspection
-from tworulers.ingest.pseudonyms import hide_names, read_key
+from tworulers.ingest.pseudonyms import hide_names, keep_columns, read_key, tell_kinds
 from tworulers.ingest.read import ingest, write_mapped_labels
 from tworulers.io.console import say, track
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json, write_table
 from tworulers.schema import Settings
+from tworulers.stages._links import link_files
 
 
 def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -21,8 +25,9 @@ def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
 
     Below the folder of the source go ``faults.json``, ``volumes.parquet`` (structure volumes of the
     labels as they came) and, where stored label values are replaced, the new labels. Nothing is
-    written where the data lie. With `reading.pseudonym_key` the tables and the new labels carry
-    pseudonyms; ``faults.json`` names files, and the cohort the paths of its images, as they are.
+    written where the data lie. With `reading.pseudonym_key` every id in a table and every file named
+    there is a pseudonym (links below ``links/`` lead to the files), columns that nothing is asked of
+    are left out, and reasons and faults are told by their kind.
 
     Returns
     -------
@@ -40,21 +45,42 @@ def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
         say(format_faults(ingested.faults))
     key = find_key(settings, layout)
     if key is not None:
-        ingested = replace(
-            ingested,
-            cohort=hide_names(ingested.cohort, key),
-            exclusions=hide_names(ingested.exclusions, key),
-            volumes=hide_names(ingested.volumes, key),
-        )
+        ingested = hide_people(ingested, key, settings)
     with folder_written_beside(layout.results.source) as folder:
-        write_json([asdict(fault) for fault in ingested.faults], folder / "faults.json")
+        write_json(list_faults(ingested.faults, hidden=key is not None), folder / "faults.json")
         write_table(ingested.volumes, folder / "volumes.parquet")
     labels = layout.results.source / "labels"
     cohort = write_mapped_labels(ingested.cohort, dataset, layout.root, labels)
+    if key is not None:
+        cohort = link_files(cohort, len(dataset.channels), layout)
     if dataset.gold_share is not None:
         share, seed = dataset.gold_share, settings.split.seed
         cohort = hide_expert_labels(cohort, settings.split, share, seed)
     return cohort, ingested.exclusions
+
+
+def hide_people(ingested: Ingested, key: bytes, settings: Settings) -> Ingested:
+    """Replace ids by pseudonyms, and leave out what else may tell who is who."""
+    groupings = {**settings.attributes.groupings, **settings.split.groupings}
+    asked = {grouping.column for grouping in groupings.values()}
+    cohort, dropped = keep_columns(ingested.cohort, {*asked, settings.split.balance})
+    if dropped:
+        say(f"columns that nothing is asked of are left out: {', '.join(dropped)}")
+    exclusions = tell_kinds(ingested.exclusions, ingested.faults)
+    return replace(
+        ingested,
+        cohort=hide_names(cohort, key),
+        exclusions=hide_names(exclusions, key),
+        volumes=hide_names(ingested.volumes, key),
+    )
+
+
+def list_faults(faults: Sequence[Fault], hidden: bool) -> list[dict[str, Any]]:
+    """List faults for the record; where people are hidden, how many there are of each kind."""
+    if not hidden:
+        return [asdict(fault) for fault in faults]
+    counts = Counter((str(fault.kind), fault.note) for fault in faults)
+    return [{"kind": kind, "note": note, "count": n} for (kind, note), n in sorted(counts.items())]
 
 
 def find_key(settings: Settings, layout: Layout) -> bytes | None:
