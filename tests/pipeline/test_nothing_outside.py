@@ -243,6 +243,28 @@ def test_an_experiment_runs_no_code(project: Path, tmp_path: Path) -> None:
     assert not marker.exists()
 
 
+def test_no_file_from_elsewhere_runs_code(project: Path, tmp_path: Path) -> None:
+    marker, trap = tmp_path / "keep" / "marker", tmp_path / "trap.pkl"
+    trap.write_bytes(pickle.dumps(Trap(marker)))
+    evil = tmp_path / "evil" / "experiment" / "evil.yaml"
+    evil.parent.mkdir(parents=True)
+    call = {"_target_": "logging.FileHandler", "filename": str(tmp_path / "keep" / "thesis.txt")}
+    content = {"hydra": {"callbacks": {"x": {**call, "mode": "w"}}}}
+    evil.write_text("# @package _global_\n" + yaml.safe_dump(content))
+    said = stays_as_it_was(
+        project, "show", f"hydra.searchpath=[file://{tmp_path}/evil]", "experiment=evil"
+    )
+    assert "error: a configuration runs no code" in said
+    assert "hydra.searchpath: compose files of conf/ alone" in said
+    said = stays_as_it_was(project, "show", "--ex", str(trap))
+    assert "--ex: compose files of conf/ alone" in said
+    config = project / "conf" / "config.yaml"
+    config.write_text(f"{config.read_text()}  searchpath: [file://{tmp_path}/evil]\n")
+    said = stays_as_it_was(project, "show", "experiment=evil")
+    assert "conf/config.yaml: hydra.searchpath.0 adds folders" in said
+    assert not marker.exists()
+
+
 def test_an_experiment_reads_no_secret(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "s3cr3t")
     add_experiment(project, "theirs", {"dataset": {"title": "model ${oc.env:SECRET_TOKEN,}"}})

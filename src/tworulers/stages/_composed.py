@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from math import prod
 from pathlib import Path
@@ -24,8 +25,14 @@ PLAIN = re.compile(r"[\w.:,@+-]*")
 RUNS = {"setup", "python", "srun_args", "additional_parameters", "submitit_folder", "temp_folder"}
 """Settings of a launcher that are commands for a cluster, or places to write to."""
 
-ELSEWHERE = re.compile(r"--con|-c[pnd]|--exp")
+ELSEWHERE = ("--config-dir", "--config-path", "--config-name", "--experimental-rerun")
 """Arguments of Hydra's own that compose another folder than `conf/`, or unpickle a run."""
+
+SHORT_ELSEWHERE = ("-cd", "-cp", "-cn")
+SEARCHED = "hydra.searchpath"
+"""The setting of Hydra's own that adds folders to compose files from."""
+
+OF_CONF_ALONE = "compose files of conf/ alone; copy those you want to conf/experiment/"
 
 MOST_COMBINATIONS = 24
 NO_CODE = "a configuration runs no code"
@@ -49,14 +56,15 @@ def check_composed(arguments: Sequence[str], conf: Path) -> None:
     ValueError : a file is no YAML; the message says where.
     """
     faults = [
-        f"{argument}: compose files of conf/ alone; copy those you want to conf/experiment/"
-        for argument in arguments
-        if ELSEWHERE.match(argument)
+        f"{argument}: {OF_CONF_ALONE}" for argument in arguments if _leads_elsewhere(argument)
     ]
     overrides = [argument for argument in arguments if not argument.startswith("-")]
     faults += [fault for override in overrides if (fault := _find_fault_of_override(override))]
     if not faults:
         for file, package, content in _list_composed(overrides, conf):
+            if content is None:
+                faults.append(f"{file} is no file of conf/: {OF_CONF_ALONE}")
+                continue
             keys = _list_keys(content, package)
             main = file == conf / "config.yaml"
             shown = file.relative_to(conf.parent) if file.is_relative_to(conf.parent) else file
@@ -67,9 +75,21 @@ def check_composed(arguments: Sequence[str], conf: Path) -> None:
         raise CodeInConfigurationError(f"{NO_CODE}:\n  " + "\n  ".join(dict.fromkeys(faults)))
 
 
+def _leads_elsewhere(argument: str) -> bool:
+    """Tell whether an argument may compose another folder or unpickle a run, however its name is cut short."""
+    name = argument.partition("=")[0]
+    if name.startswith("--"):
+        return name != "--" and any(flag.startswith(name) for flag in ELSEWHERE)
+    return name.startswith(SHORT_ELSEWHERE)
+
+
 def _judge(key: str, value: Any, main: bool) -> str:
     """Say what is wrong with a value of a file; `main` is the project's own `config.yaml`."""
     parts = key.split(".")
+    if f"{key}.".startswith(f"{SEARCHED}."):
+        return f"adds folders to compose from: {OF_CONF_ALONE}"
+    if key == "hydra" and value:
+        return "stands for settings elsewhere; write them out"
     if TARGET in parts:
         named = len(parts) == 3 and parts[:2] in (["hydra", "launcher"], ["hydra", "sweeper"])
         if named and parts[2] == TARGET and OURS.fullmatch(str(value)):
@@ -94,6 +114,8 @@ def _find_fault_of_override(override: str) -> str:
     name = key.lstrip("+~").replace("/", ".").partition("@")
     if override.startswith("~"):
         return ""
+    if any(place.startswith(SEARCHED) for place in name):
+        return f"{key}: {OF_CONF_ALONE}"
     if name[0] == "hydra" or any(place.startswith("hydra.callbacks") for place in name):
         return f"{key} is a hook, to be called at every start; leave it out"
     if name[0] in (f"hydra.launcher.{TARGET}", f"hydra.sweeper.{TARGET}") and OURS.fullmatch(value):
@@ -108,7 +130,10 @@ def _find_fault_of_override(override: str) -> str:
 
 
 def _list_composed(overrides: Sequence[str], conf: Path) -> Iterator[tuple[Path, str, Any]]:
-    """List the files that a command composes, in a sweep those of every run, with their packages and contents."""
+    """List the files that a command composes, in a sweep those of every run, with their packages and contents.
+
+    The content of a file that does not lie in `conf/` is None.
+    """
     seen: set[tuple[str, str]] = set()
     with initialize_config_dir(version_base="1.3", config_dir=str(conf), job_name="check"):
         loader = GlobalHydra.instance().config_loader()
@@ -124,7 +149,10 @@ def _list_composed(overrides: Sequence[str], conf: Path) -> Iterator[tuple[Path,
                     continue
                 seen.add((one.config_path, one.package or ""))
                 found = loader.repository.load_config(one.config_path)
-                if found is None or found.provider == "hydra" or found.path == "structured://":
+                if found is None:
+                    yield Path(f"{one.config_path}.yaml"), one.package or "", None
+                    continue
+                if found.provider == "hydra" or found.path == "structured://":
                     continue
                 file = Path(str(found.path).removeprefix("file://")) / f"{one.config_path}.yaml"
                 yield file, one.package or "", OmegaConf.to_container(found.config)
@@ -133,10 +161,11 @@ def _list_composed(overrides: Sequence[str], conf: Path) -> Iterator[tuple[Path,
 def _list_choices(overrides: Sequence[str], loader: Any) -> Iterator[list[str]]:
     """List the overrides of every run of a sweep over groups; of very many, the first and each value once."""
     parser = OverridesParser.create(config_loader=loader)
-    try:
-        parsed = parser.parse_overrides(list(overrides))
-    except HydraException:
-        return
+    parsed = []
+    for override in overrides:
+        # What cannot be read is the value of a flag, or Hydra says what is wrong with it.
+        with suppress(HydraException):
+            parsed.append(parser.parse_override(override))
     fixed = [o.input_line for o in parsed if not o.is_sweep_override()]
     swept = [_list_values(o) for o in parsed if o.is_sweep_override() and _is_group(o, loader)]
     for combination in islice(product(*swept), MOST_COMBINATIONS):

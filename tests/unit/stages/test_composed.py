@@ -109,10 +109,44 @@ def test_a_file_that_is_no_yaml_is_named(conf: Path) -> None:
         "--config-dir=/elsewhere",
         "-cd",
         "--experimental-rerun=x.pickle",
+        "--e",
+        "--ex=x.pickle",
+        "--experimental",
+        "--co=/elsewhere",
+        "--config-p",
+        "--config-n=x",
+        "hydra.searchpath=[file:///elsewhere]",
+        "++hydra.searchpath=[pkg://json]",
+        "+color@hydra.searchpath=red",
     ],
 )
 def test_arguments_that_would_run_something_are_refused(conf: Path, argument: str) -> None:
     assert argument.partition("=")[0] in refusal(conf, argument)
+
+
+@pytest.mark.parametrize(
+    "hydra", [{"searchpath": ["file://ELSEWHERE"]}, {"searchpath": "${x.searchpath}"}, "${x}"]
+)
+def test_no_folder_is_added_to_compose_from(conf: Path, hydra: Any) -> None:
+    elsewhere = conf.parent / "elsewhere"
+    write(elsewhere, "experiment/foreign", {"hydra": {"callbacks": {"x": {"_target_": "a.b"}}}})
+    defaults = [{"optional experiment": None}, "_self_"]
+    content = {"defaults": defaults, "hydra": hydra, "x": {"searchpath": ["file://ELSEWHERE"]}}
+    text = yaml.safe_dump(content, sort_keys=False)
+    (conf / "config.yaml").write_text(text.replace("ELSEWHERE", str(elsewhere)))
+    said = refusal(conf, "experiment=foreign")
+    assert "conf/config.yaml: hydra" in said
+    assert "experiment/foreign.yaml is no file of conf/" in said
+
+
+def test_the_value_of_a_flag_hides_no_file(conf: Path) -> None:
+    write(conf, "experiment/theirs", {"deep": {"_target_": "os.system"}})
+    assert "theirs.yaml: " in refusal(conf, "-p", "a b", "experiment=theirs")
+
+
+def test_flags_of_other_meaning_pass(conf: Path) -> None:
+    for flags in (["--cfg", "job"], ["-c", "job"], ["--resolve"], ["--help"], ["--"], ["-m"]):
+        check_composed([*flags, "experiment=sound"], conf)
 
 
 def test_the_configuration_and_the_launchers_of_this_project_pass() -> None:
