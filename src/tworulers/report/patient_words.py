@@ -71,25 +71,29 @@ def _tell_truth(truth: ShownAudit, judged: Sequence[ShownAudit]) -> str:
     for one in judged:
         found = set(find_differences(one))
         expert = one.result.provenance == Provenance.GOLD
-        whose = "the labels of experts" if expert else "the labels"
-        name = f"{whose} ({one.ruler})"
+        name = f"The labels of experts ({one.ruler})"
         absent = [titles[g] for g in shown if g not in found]
-        if absent:
-            missed |= {g for g in shown if g not in found} if expert else set()
+        if absent and expert:
+            missed |= {g for g in shown if g not in found}
             parts.append(
-                f"With {write_count(one.result.n_exams, 'exam')} {name} cannot tell it by "
-                f"{' and '.join(absent)}: that is a matter of how many exams there are, not a sign "
-                "of equality."
+                f"{name} do not show it by {' and '.join(absent)}: with these labels and "
+                f"{write_count(one.result.n_exams, 'exam')} it cannot be told, which is no sign of "
+                "equality."
+            )
+        elif absent:
+            parts.append(
+                f"The {one.ruler} ruler does not show by {' and '.join(absent)} what the truth "
+                "shows: read alone, it hides the difference."
             )
         also = [titles[g] for g in shown if g in found]
         if also and expert:
-            parts.append(f"{name[0].upper()}{name[1:]} show it by {' and '.join(also)}, too.")
+            parts.append(f"{name} show it by {' and '.join(also)}, too.")
         elif also:
             beyond = any(g in missed for g in shown if g in found)
             parts.append(
                 f"The {one.ruler} ruler shows it by {' and '.join(also)}; that it is right there is "
                 "known from the truth alone"
-                + (", which experts' labels of so few exams do not replace" if beyond else "")
+                + (", which these labels of experts do not replace" if beyond else "")
                 + ": whether such a ruler is independent of the model cannot be known from its own "
                 "labels."
             )

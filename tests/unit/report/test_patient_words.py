@@ -62,17 +62,35 @@ def test_a_truth_at_hand_says_who_could_tell(
     assert said.startswith(
         "The noise-free truth (truth) shows a difference between the patients by"
     )
-    assert "With 76 exams the labels of experts (gold) cannot tell it by Age" in said
+    assert (
+        "The labels of experts (gold) do not show it by Age: with these labels and 76 exams it "
+        "cannot be told, which is no sign of equality." in said
+    )
+    assert "which these labels of experts do not replace" in said
+    assert "many exams" not in said
+    assert "few exams" not in said
     assert (
         "The silver ruler shows it by Age; that it is right there is known from the truth" in said
     )
     assert "cannot be known from its own labels" in said
     both = tell_patients([find(gold, ["age_3bin"]), silver], [truth])
     assert "The labels of experts (gold) show it by Age, too." in both
-    assert "cannot tell" not in both
+    assert "cannot be told" not in both
     none = tell_patients([gold, silver], [find(truth, [])])
     assert "shows no difference between the patients, which is no proof of equality" in none
     assert "The silver ruler shows a difference by Age that the truth does not show." in none
+
+
+def test_a_ruler_that_hides_what_the_truth_shows_is_not_excused_by_the_number_of_exams(
+    gold: ShownAudit, silver: ShownAudit, truth: ShownAudit
+) -> None:
+    said = tell_patients([find(gold, ["age_3bin"]), find(silver, [])], [truth])
+    assert "The labels of experts (gold) show it by Age, too." in said
+    assert (
+        "The silver ruler does not show by Age what the truth shows: read alone, it hides the "
+        "difference." in said
+    )
+    assert "exams" not in said
 
 
 def test_a_reference_that_is_the_predictions_is_named_where_it_leaves_one_ruler(
