@@ -37,6 +37,8 @@ from tworulers.stats.ranks import compare_pairs
 from tworulers.stats.rates import tabulate_rates
 from tworulers.tables import Disparities, Groups, Rates, Tests, check_table, list_rows
 
+DEPENDENT_EXAMS = "patients have several exams, which Dunn's comparison takes as independent"
+
 
 class AuditError(ValueError):
     """Scores and groups cannot be audited; the message lists why."""
@@ -56,7 +58,8 @@ class AuditResult:
     overall : one row a structure and metric, over all exams.
     groups, rates, tests, disparities : see `tworulers.tables`.
     differences : one row a pair of groups and score, second minus first.
-    posthoc : Dunn's comparison of pairs where Kruskal-Wallis has p below alpha; exams on their own.
+    posthoc : Dunn's comparison of pairs where the p of the verdict is below alpha; NaN, with why,
+        where patients have several exams, since it takes exams as independent.
     linear : the joint regression, one row a term.
     power : the smallest gap found with 80 % power, at alpha and at alpha / family size.
     groupings : one row a grouping: sizes, who is left out, tests, smallest p.
@@ -313,13 +316,16 @@ def _compare_further(
     frames = []
     for question, test in zip(questions, list_rows(tests), strict=True):
         if test["test"] == "kruskal_wallis" and test["p_verdict"] < settings.alpha:
-            of_test = {"test_p": test["p"], "test_p_fdr": test["p_fdr"]}
-            of_test |= {"significant": test["significant"]}
+            of_test = {"test_p": test["p_verdict"], "test_p_fdr": test["p_verdict_fdr"]}
+            of_test |= {"significant": test["significant"], "undefined_because": None}
+            if test["verdict_by"] == "patient":
+                of_test |= dict.fromkeys(("z", "p", "p_adjusted"), np.nan)
+                of_test["undefined_because"] = DEPENDENT_EXAMS
             frames.append(
                 compare_pairs(tested_part(question.sample)).assign(**question.key, **of_test)
             )
     names = [*KEY, "group_a", "group_b", "z", "p", "p_adjusted", "correction"]
-    names += ["test_p", "test_p_fdr", "significant"]
+    names += ["test_p", "test_p_fdr", "significant", "undefined_because"]
     return _key_first(pd.concat(frames)) if frames else pd.DataFrame(columns=names)
 
 
