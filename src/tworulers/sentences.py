@@ -9,7 +9,7 @@ import pandas as pd
 from tworulers.audit import AuditResult
 from tworulers.schema import MACRO, Provenance
 from tworulers.stats.clearest import find_clearest, shown_p
-from tworulers.tables import list_rows
+from tworulers.tables import list_rows, unpack_names
 
 DRAWN_BY: Mapping[str, str] = {
     Provenance.GOLD: "drawn by experts",
@@ -75,12 +75,12 @@ def _judge(result: AuditResult, row: Row) -> tuple[str, str]:
     tests = result.tests[result.tests["grouping"] == row["grouping"]]
     tests = tests[tests["family"] == row["family"]]
     if row["n_large_groups"] < 2 or not row["tests_computed"]:
+        sizes = ", ".join(unpack_names(row["groups"]))
         reasons = tests["verdict_undefined_because"].dropna()
         if row["n_large_groups"] >= 2 and len(reasons):
-            return TOO_FEW, f"no verdict; {reasons.iloc[0]} ({row['groups']})."
+            return TOO_FEW, f"no verdict; {reasons.iloc[0]} ({sizes})."
         return TOO_FEW, (
-            f"no verdict, since fewer than two groups have at least {least} exams "
-            f"({row['groups']})."
+            f"no verdict, since fewer than two groups have at least {least} exams ({sizes})."
         )
     family = result.families[result.families["family"] == row["family"]]
     size = int(family["size"].iloc[0])

@@ -247,6 +247,7 @@ def test_group_of_one_is_listed_and_not_tested() -> None:
     assert bounds["interval_note"] == "group under two exams: Islander (n 1)"
     said = verdict_sentences(result, "the experts", "gold").iloc[0]
     assert said["verdict"] == "too few"
+    assert "at least 5 exams (Islander (n 1), White (n 6))." in said["sentence"]
     json.dumps(summarise(result), allow_nan=False)
 
 

@@ -65,4 +65,29 @@ def test_too_few_ways_to_lay_labels_over_patients_cannot_say() -> None:
         said = verdict_sentences(found, "the experts", "gold").iloc[0]
         assert said["verdict"] == "too few"
         assert "cannot say: with patients kept together" in said["sentence"]
+        assert "(a (n 9), b (n 12))." in said["sentence"]
         json.dumps(summarise(found), allow_nan=False)
+
+
+def test_pairs_of_groups_have_no_p_of_exams_where_patients_repeat() -> None:
+    rng = np.random.default_rng(1)
+    codes, exams = np.repeat([0, 1, 2], 20), [f"e{i:02d}" for i in range(60)]
+    scores = pd.DataFrame({"exam_id": exams, "structure": "vb", "metric": "dice"})
+    scores = scores.assign(regime="r", ruler="gold", provenance="gold", undefined_because=None)
+    scores["value"] = 0.7 + 0.05 * codes + 0.01 * rng.normal(size=60)
+    labels = pd.Categorical.from_codes(codes, ["a", "b", "c"], ordered=True)
+    groups = pd.DataFrame({"group": labels}, index=exams)
+    settings = Audit(metrics=["dice"], permutations=200, bootstrap_draws=50, power_draws=0)
+    patients = pd.Series([f"p{i // 2}" for i in range(60)], exams)
+    repeated, single = (
+        audit_scores(scores, groups, who, settings, Attributes("x"))
+        for who in (patients, pd.Series(exams, exams))
+    )
+    assert (len(repeated.posthoc), len(single.posthoc)) == (3, 3)
+    assert repeated.posthoc[["z", "p", "p_adjusted"]].isna().all().all()
+    assert repeated.posthoc["undefined_because"].str.contains("patients have several exams").all()
+    test = repeated.tests.iloc[0]
+    assert (repeated.posthoc["test_p"] == test["p_permutation"]).all()
+    assert (repeated.posthoc["test_p_fdr"] == test["p_permutation_fdr"]).all()
+    assert (single.posthoc["p_adjusted"] < 0.05).all()
+    assert single.posthoc["undefined_because"].isna().all()

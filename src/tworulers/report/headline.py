@@ -217,12 +217,12 @@ def _remark_on_size(judged: ShownAudit) -> list[str]:
         gaps = rows["detectable_gap"].dropna()
         if len(gaps):
             known = judged.metric(metric)
+            low, high = (write_difference(float(gap), known) for gap in (gaps.min(), gaps.max()))
+            size = low if low == high else f"{low} to {high}, depending on the grouping,"
             remarks.append(
                 f"Where {judged.ruler} finds no difference, gaps of "
-                f"{name_score(known, structure)} below "
-                f"{write_difference(float(gaps.min()), known)} to "
-                f"{write_difference(float(gaps.max()), known)}, depending on the grouping, would "
-                "probably have been missed: no difference found is not equality."
+                f"{name_score(known, structure)} below {size} would probably have been missed: "
+                "no difference found is not equality."
                 + " Patients have several exams, so that wider ones are missed, too."
                 * judged.result.by_patient
             )

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from tworulers.audit import AuditResult
 from tworulers.report import gallery
 from tworulers.report.gallery import ShownAudit, pick_grouping
+from tworulers.report.headline import write_headline
 from tworulers.report.page import CohortTables, Findings, RulerChange, render_page
 from tworulers.report.render import Picture
 from tworulers.report.sections import pick_change, write_report
@@ -144,6 +145,16 @@ def test_headline_says_what_changed_and_what_of_it_is_not_shown(findings: Findin
     assert "forgives 74 %" in remarks
     assert "too close to the model it judges" in remarks
     assert [row.title for row in headline.rows] == ["Sex", "Age"]
+
+
+def test_one_size_of_gap_that_is_missed_is_no_range(audits: dict[str, ShownAudit]) -> None:
+    gold = audits["gold"]
+    one = gold.result.power.query("grouping == 'sex'")
+    alone = replace(gold, result=replace(gold.result, power=one))
+    said = " ".join(write_headline([alone], None, "sex").remarks)
+    assert re.search(r"gaps of macro Dice below [0-9.]+ points would probably", said)
+    both = " ".join(write_headline([gold], None, "sex").remarks)
+    assert re.search(r"below [0-9.]+ points to [0-9.]+ points, depending on the grouping,", both)
 
 
 def test_without_a_flip_the_page_says_so(findings: Findings, comparison: Comparison) -> None:
