@@ -124,6 +124,8 @@ def test_what_is_passed_on_singles_nobody_out(project: Project, tmp_path: Path) 
     pages = {name: content for name, content in pages.items() if not name.endswith("run.json")}
     text = pages["index.html"].decode()
     assert "Not shown, since fewer than 5 exams would be singled out" in text
+    assert "this page again" in text
+    assert "config.yaml" not in text
     for title in ("QQX race", "Age at fifty-three", "Great age"):
         assert title in text
     for name, content in pages.items():

@@ -357,12 +357,12 @@ def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
     first = pick_judged(findings, change)[0] if change else next(iter(findings.audits.values()))
     judged = set(first.scores["exam_id"]) if first.scores is not None else set()
     groups = form_groups(people[people["exam_id"].isin(judged)], settings.attributes)[0]
-    text = f"python -m tworulers.stages.judge predictions.name={settings.predictions.name} ..."
-    commands = [(text, "this page again; config.yaml beside it holds every choice")]
+    command = f"python -m tworulers.stages.judge predictions.name={settings.predictions.name} ..."
+    kept = "" if settings.report.shared else "; config.yaml of the result holds what it read"
     dataset = settings.predictions.title or settings.predictions.name
-    write_page(
-        replace(findings, groups=groups, commands=commands, dataset=dataset), settings, place
-    )
+    again = [(command, f"this page again{kept}")]
+    findings = replace(findings, groups=groups, commands=again, dataset=dataset)
+    write_page(findings, settings, place)
     show(settings, place)
 
 
