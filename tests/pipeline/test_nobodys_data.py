@@ -146,6 +146,40 @@ def test_what_is_passed_on_singles_nobody_out(project: Project, tmp_path: Path) 
         next((project.folder / "mlruns").rglob("groups.parquet"))
 
 
+def test_what_was_made_otherwise_is_not_passed_on_later(project: Project, tmp_path: Path) -> None:
+    data = draw_study(tmp_path / "study")
+    judge(project, data, "tracking=off")
+    folder = "tracking.folder=artifacts/judged/mine"
+    refused = project.run("publish", folder, "report.shared=true")
+    assert refused.status == 1
+    assert "made to be passed on" in refused.said
+    judge(project, data, "tracking=off", "report.shared=true", "predictions.name=told")
+    done = project.run("publish", "tracking.folder=artifacts/judged/told")
+    assert done.status == 0, done.said
+    assert "1 results are in MLflow" in done.said
+    shown = left(project.folder / "mlruns" / "artifacts")
+    assert {name.rpartition(".")[2] for name in shown} == {"html", "svg", "png", "txt"}
+
+
+def test_two_rulers_that_differ_by_few_exams_are_not_passed_on(
+    project: Project, tmp_path: Path
+) -> None:
+    data = draw_study(tmp_path / "study")
+    for place in range(23):
+        save(data / "machine" / f"DOE_{place:02d}.nii.gz", 2 + place % 5)
+    machine = f"machine: {{folder: {data / 'machine'}, provenance: silver}}"
+    expert = f"expert: {{folder: {data / 'expert'}, provenance: gold}}"
+    done = project.run(
+        "judge", "predictions.name=mine", f"predictions.folder={data / 'predictions'}",
+        f"predictions.references={{{expert}, {machine}}}", "predictions.structures={disc: 1}",
+        f"predictions.cohort={data / 'exams.csv'}", "predictions.incomplete=true", "attributes=sex",
+        "report.shared=true", "tracking=off", *QUICK,
+    )  # fmt: skip
+    assert done.status == 1
+    assert "expert judged 24 exams and machine 23" in done.said
+    assert not list(project.folder.rglob("index.html"))
+
+
 def test_risk_scores_are_not_passed_on_without_withholding(project: Project) -> None:
     done = project.run("risk", "risk=scenarios", "risk.simulate_patients=100", "report.shared=true")
     assert done.status == 1

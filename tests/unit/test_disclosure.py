@@ -14,6 +14,7 @@ from tworulers.disclosure import (
     list_members,
     list_unions,
 )
+from tworulers.tables import pack_names, unpack_names
 
 
 def cut(ages: "np.ndarray[tuple[int], np.dtype[np.float64]]", edge: float) -> pd.Series:
@@ -80,3 +81,29 @@ def test_a_group_of_one_keeps_its_name_and_loses_its_values() -> None:
     assert hidden["n"].tolist() == [9, 1]
     assert hidden["mean"].isna().tolist() == [False, True]
     assert hide_single_exams(table.head(1)) is not None
+
+
+def test_what_hangs_on_a_group_of_one_goes_with_it() -> None:
+    pairs = pd.DataFrame(
+        {
+            "group_a": ["F", "F"],
+            "group_b": ["M", "X"],
+            "n_a": 10,
+            "n_b": [1, 3],
+            "mean_difference": 0.1,
+        }
+    )
+    assert hide_single_exams(pairs)["mean_difference"].isna().tolist() == [True, False]
+    counts = pd.DataFrame({"counts": [pack_names(["9/10", "1/1"]), pack_names(["9/10", "1/11"])]})
+    assert [unpack_names(cell) for cell in hide_single_exams(counts)["counts"]] == [
+        ["9/10", "–/1"],
+        ["9/10", "1/11"],
+    ]
+
+
+def test_five_exams_of_one_man_are_one_man() -> None:
+    sex = pd.Series(["F"] * 9 + ["M"] * 5, [f"e{i}" for i in range(14)], dtype="category")
+    patients = pd.Series([*(f"p{i}" for i in range(9)), *["him"] * 5], sex.index)
+    groups = pd.DataFrame({"sex": sex})
+    assert find_disclosing(groups, 5) == []
+    assert find_disclosing(groups, 5, patients) == ["sex"]

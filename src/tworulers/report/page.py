@@ -117,6 +117,7 @@ class Findings:
     changes, regimes : comparisons of rulers and of regimes.
     warnings : how well confidence warns of failures, by regime and ruler.
     groups : indexed by exam_id, one ordered categorical column a grouping; empty if unknown.
+    patients : indexed by exam_id, whose each exam is; empty if unknown.
     cohort : the cohort's tables.
     commands : what to run to get this page again, each with what it does.
     configuration : as YAML.
@@ -132,6 +133,7 @@ class Findings:
     regimes: Sequence[RegimeChange] = ()
     warnings: Mapping[tuple[str, str], Warned] = field(default_factory=dict)
     groups: pd.DataFrame = field(default_factory=pd.DataFrame)
+    patients: "pd.Series[str]" = field(default_factory=lambda: pd.Series(dtype="str"))
     cohort: CohortTables = field(default_factory=CohortTables)
     commands: Sequence[tuple[str, str]] = ()
     configuration: str = ""

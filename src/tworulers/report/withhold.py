@@ -1,6 +1,7 @@
 """What a page that is passed on leaves out: everything of groupings with a group small enough to know its people."""
 
 from dataclasses import fields, replace
+from itertools import combinations
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -23,6 +24,10 @@ class NothingToShowError(ValueError):
     """Every grouping has a group that is too small to be described."""
 
 
+class UnequalExamsError(ValueError):
+    """Two audits differ by few exams."""
+
+
 def withhold_small_groups(findings: Findings) -> Findings:
     """Take out of the findings whatever tells of few people, by itself or subtracted from something else shown.
 
@@ -39,7 +44,9 @@ def withhold_small_groups(findings: Findings) -> Findings:
     Raises
     ------
     NothingToShowError : no grouping is left; merge small groups, or leave them out.
+    UnequalExamsError : audits beside each other differ by few exams, whose scores would follow from the totals.
     """
+    check_exams(findings)
     small, least = find_small(findings), findings.suppress_below
     titles = {
         row["grouping"]: str(row["title"])
@@ -71,6 +78,28 @@ def withhold_small_groups(findings: Findings) -> Findings:
     )
 
 
+def check_exams(findings: Findings) -> None:
+    """Refuse audits of one model over sets of exams that differ by fewer than may be described.
+
+    Raises
+    ------
+    UnequalExamsError : naming both rulers.
+    """
+    judged = [
+        (key, set(one.scores["exam_id"]))
+        for key, one in findings.audits.items()
+        if one.scores is not None
+    ]
+    for ((regime, first), mine), ((other, second), theirs) in combinations(judged, 2):
+        few = [len(part) for part in (mine - theirs, theirs - mine) if len(part)]
+        if regime == other and few and min(few) < findings.suppress_below:
+            raise UnequalExamsError(
+                f"{first} judged {len(mine)} exams and {second} {len(theirs)}, and the scores of the "
+                f"{min(few)} that one of them lacks would follow from what is shown; to pass results on, give both "
+                "rulers the same exams, or leave one ruler out"
+            )
+
+
 def hide_lone_exams(findings: Findings) -> Findings:
     """Blank the values of groups of a single exam, which would be those of a person; their names and n stay."""
     audits = {
@@ -86,7 +115,8 @@ def hide_lone_exams(findings: Findings) -> Findings:
 def find_small(findings: Findings) -> set[str]:
     """Name the groupings that single out at least one exam and fewer than may be described."""
     least = findings.suppress_below
-    small = set(find_disclosing(findings.groups, least))
+    patients = findings.patients if len(findings.patients) else None
+    small = set(find_disclosing(findings.groups, least, patients))
     results = [one.result for one in findings.audits.values()]
     results += [audit for change in findings.changes for audit in change.audits.values()]
     for result in results:
@@ -179,8 +209,13 @@ def _without_fifths(comparison: Compared, small: set[str]) -> Compared:
 
 
 def _hide_lone(result: AuditResult) -> AuditResult:
-    rates = result.rates[result.rates["n"] != 1].reset_index(drop=True)
-    return replace(result, groups=hide_single_exams(result.groups), rates=rates)
+    return replace(
+        result,
+        groups=hide_single_exams(result.groups),
+        rates=result.rates[result.rates["n"] != 1].reset_index(drop=True),
+        differences=hide_single_exams(result.differences),
+        disparities=hide_single_exams(result.disparities),
+    )
 
 
 def _hide_outcomes(result: AuditResult, least: int) -> AuditResult:

@@ -37,7 +37,7 @@ from tworulers.stages._overrides import (
 )
 from tworulers.stages._readers import limit_readers
 from tworulers.stages._showing import show_result
-from tworulers.tracking import RunRecord, require_address, write_record
+from tworulers.tracking import SHARED, RunRecord, require_address, write_record
 
 Stage = Callable[[Settings, Layout], tuple[Path, RunRecord] | None]
 """A stage reads and writes files below the layout and returns its result folder with what MLflow shows of it."""
@@ -182,6 +182,8 @@ def _run_job(
     tags = {"dataset": settings.dataset.name, **record.tags}
     if settings.paths.name == "sweep":
         tags["sweep"] = settings.paths.outputs
+    if settings.report.shared:
+        tags[SHARED] = "yes"
     record = RunRecord(**{**_fields(record), "params": {**params, **record.params}, "tags": tags})
     replaced = tell_replaced(held.before.get(folder.resolve()), read)
     if replaced and "DVC_STAGE" not in os.environ:
@@ -192,7 +194,7 @@ def _run_job(
         OmegaConf.save(OmegaConf.create(read), temporary)
     write_record(record, folder)
     if settings.tracking.enabled and "DVC_STAGE" not in os.environ:
-        show_result(folder, layout, settings.tracking, settings.report.shared)
+        show_result(folder, layout, settings.tracking)
 
 
 def tell_replaced(before: str | None, read: dict[str, Any]) -> str:

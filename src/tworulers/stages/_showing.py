@@ -14,10 +14,8 @@ PLAIN = re.compile(r"[\w./=-]+", re.ASCII)
 """What needs no quoting on a command line."""
 
 
-def show_result(folder: Path, layout: Layout, settings: Tracking, shared: bool = False) -> bool:
+def show_result(folder: Path, layout: Layout, settings: Tracking) -> bool:
     """Copy a result and the results within it to MLflow; where that fails, warn once and leave it.
-
-    Of a `shared` result only the page, its figures and what describes them are copied.
 
     Returns
     -------
@@ -25,7 +23,7 @@ def show_result(folder: Path, layout: Layout, settings: Tracking, shared: bool =
     """
     for place in list_results(folder):
         try:
-            publish(place, layout.root, settings, shared)
+            publish(place, layout.root, settings)
         except (TrackingError, ValueError) as error:
             print(
                 f"warning: MLflow does not show this result: {escape_controls(str(error))}\n"

@@ -360,8 +360,13 @@ def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
     command = f"python -m tworulers.stages.judge predictions.name={settings.predictions.name} ..."
     kept = "" if settings.report.shared else "; config.yaml of the result holds what it read"
     dataset = settings.predictions.title or settings.predictions.name
-    again = [(command, f"this page again{kept}")]
-    findings = replace(findings, groups=groups, commands=again, dataset=dataset)
+    findings = replace(
+        findings,
+        groups=groups,
+        patients=people.set_index("exam_id")["patient_id"],
+        commands=[(command, f"this page again{kept}")],
+        dataset=dataset,
+    )
     write_page(findings, settings, place)
     show(settings, place)
 

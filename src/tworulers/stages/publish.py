@@ -9,7 +9,14 @@ from tworulers.io.sweeps import list_sweeps
 from tworulers.schema import Settings
 from tworulers.stages._keyed import list_places
 from tworulers.stages._run import run_stage
-from tworulers.tracking import TrackingError, list_results, publish, read_record, wait_longer
+from tworulers.tracking import (
+    TrackingError,
+    list_results,
+    publish,
+    read_record,
+    wait_longer,
+    was_made_to_be_shared,
+)
 
 ORDER = ("cohort", "split", "plan", "preprocess", "train", "select", "predict", "annotate", "score")
 """The first stages; results of later ones are asked for more often and are published last."""
@@ -21,27 +28,31 @@ LAST = ("audit", "compare", "report")
 def publish_results(settings: Settings, layout: Layout) -> None:
     """Publish all result folders of the dataset, its sweeps and the named predictions, each linked to its siblings.
 
-    `tracking.folder` asks for one folder's results alone.
+    `tracking.folder` asks for one folder's results alone, `report.shared` for those made to be passed on.
 
     Raises
     ------
     ValueError : there is no result, a record is damaged (the others are published), or MLflow cannot show them.
     """
     folders = find_results(settings, layout)
+    if settings.report.shared:
+        folders = [place for place in folders if was_made_to_be_shared(place, layout.root)]
+        if not folders:
+            raise ValueError(
+                "none of these results was made to be passed on; make the report again with report.shared=true"
+            )
     wait_longer()
-    damaged = []
+    damaged, shown = [], 0
     for folder in track(folders, len(folders), "publishing"):
         try:
-            publish(folder, layout.root, settings.tracking, settings.report.shared)
+            shown += bool(publish(folder, layout.root, settings.tracking))
         except ValueError as error:
             damaged.append(str(error))
         except TrackingError as error:
             raise ValueError(f"MLflow cannot show {layout.relative(folder)}: {error}") from error
     if damaged:
         raise ValueError("\n  ".join([f"{len(damaged)} results are not published:", *damaged]))
-    say(
-        f"{len(folders)} results of {settings.dataset.name} are in MLflow; open them with ./scripts/ui"
-    )
+    say(f"{shown} results are in MLflow; open them with ./scripts/ui")
 
 
 def find_results(settings: Settings, layout: Layout) -> list[Path]:

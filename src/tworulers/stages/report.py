@@ -100,6 +100,7 @@ def add_particulars(findings: Findings, settings: Settings, layout: Layout) -> F
     return replace(
         findings,
         groups=group_exams(exams, first, settings),
+        patients=find_patients(exams),
         cohort=read_cohort_tables(layout, audits),
         commands=list_commands(settings),
         configuration=read_configuration(first, layout),
@@ -231,6 +232,13 @@ def group_exams(exams: pd.DataFrame | None, judged: ShownAudit, settings: Settin
     return pd.DataFrame(
         {name: assign_groups(audited, groupings[name], groupings) for name in wanted}
     )
+
+
+def find_patients(exams: pd.DataFrame | None) -> "pd.Series[str]":
+    """Say whose each exam is; nothing where no cohort is at hand."""
+    if exams is None:
+        return pd.Series(dtype="str")
+    return exams.set_index("exam_id")["patient_id"]
 
 
 def find_scores(folder: Path, regime: str, ruler: str, layout: Layout) -> pd.DataFrame | None:

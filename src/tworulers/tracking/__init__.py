@@ -2,12 +2,21 @@
 
 from tworulers.tracking.names import name_metrics, slug
 from tworulers.tracking.publishing import publish
-from tworulers.tracking.record import RECORD, RunRecord, list_results, read_record, write_record
+from tworulers.tracking.record import (
+    RECORD,
+    SHARED,
+    RunRecord,
+    list_results,
+    read_record,
+    was_made_to_be_shared,
+    write_record,
+)
 from tworulers.tracking.shown import list_shown
 from tworulers.tracking.store import TrackingError, connect, require_address, wait_longer
 
 __all__ = [
     "RECORD",
+    "SHARED",
     "RunRecord",
     "TrackingError",
     "connect",
@@ -19,5 +28,6 @@ __all__ = [
     "require_address",
     "slug",
     "wait_longer",
+    "was_made_to_be_shared",
     "write_record",
 ]

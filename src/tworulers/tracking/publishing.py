@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from tworulers.schema import Tracking
 from tworulers.tracking.names import name_metrics
-from tworulers.tracking.record import RunRecord, read_record
+from tworulers.tracking.record import RunRecord, read_record, was_made_to_be_shared
 from tworulers.tracking.shown import SHARED_STAGES, hide_places, list_shown, reduce_table
 from tworulers.tracking.siblings import link_siblings, list_runs
 from tworulers.tracking.store import (
@@ -30,11 +30,11 @@ BATCH = 100
 POINTS = 1000
 
 
-def publish(folder: Path, root: Path, settings: Tracking, shared: bool = False) -> str:
+def publish(folder: Path, root: Path, settings: Tracking) -> str:
     """Copy one result folder to MLflow unless it is there already; return the run's id.
 
-    What was made to be passed on (`shared`) is a page, its figures and their description: a result that has none is
-    not copied, and its id is empty.
+    Of what was made to be passed on (`report.shared=true`) the page, its figures and their description are copied; a
+    result that has none is not, and its id is empty.
 
     The key of a run is the hash of its record and of every file shown beside it. A run of the same result that was
     left unfinished is closed as killed; an older run of the same name is kept and tagged `superseded`.
@@ -46,6 +46,7 @@ def publish(folder: Path, root: Path, settings: Tracking, shared: bool = False) 
     """
     record = read_record(folder)
     try:
+        shared = was_made_to_be_shared(folder, root)
         if shared:
             if record.stage not in SHARED_STAGES:
                 return ""

@@ -10,6 +10,9 @@ from typing import Any
 RECORD = "run.json"
 """The file in a result folder that says what MLflow shows of it."""
 
+SHARED = "shared"
+"""The tag of a result that was made to be passed on, and of which nothing but its page may leave."""
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -61,6 +64,13 @@ def read_record(folder: Path) -> RunRecord:
         raise ValueError(
             f"{path} is damaged ({error}); run the stage that made {folder} again"
         ) from error
+
+
+def was_made_to_be_shared(folder: Path, root: Path) -> bool:
+    """Tell whether a result, or one it is part of, was made to be passed on."""
+    places = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
+    records = [read_record(place) for place in places if (place / RECORD).is_file()]
+    return any(record.tags.get(SHARED) == "yes" for record in records)
 
 
 def list_results(folder: Path) -> list[Path]:
