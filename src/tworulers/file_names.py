@@ -1,4 +1,4 @@
-"""Which texts may name a file or folder, and under which name any other text is filed."""
+"""Which texts may name a file or folder, under which name any other text is filed, and which settings are paths."""
 
 import hashlib
 import re
@@ -7,6 +7,22 @@ from collections.abc import Iterable
 
 LONGEST_NAME = 200
 """Bytes of a name in UTF-8: file systems take 255, and endings and marks of unfinished files come on top."""
+
+PATHS = frozenset(
+    {
+        "artifacts",
+        "cohort",
+        "experts",
+        "file",
+        "folder",
+        "outputs",
+        "pseudonym_key",
+        "root",
+        "table",
+        "truth",
+    }
+)
+"""The names of settings that are paths."""
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,79}")
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -27,6 +27,9 @@ LIMIT_S = 10
 
 SETTINGS = Tracking(name="local", experiment="toy")
 
+FIRST, SECOND = "first.csv", "patients/Jane Doe 1931/second.csv"
+"""Tables of scores, from the project's folder."""
+
 
 def run(project: Path, *arguments: str, fails: bool = False, **env: str) -> str:
     """Run a stage as a person types it, from the project's folder; return all it printed."""
@@ -65,9 +68,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("one") / "one"
     shutil.copytree(ROOT / "conf", project / "conf")
     shutil.copy(ROOT / "dvc.yaml", project)
-    for name, lift in (("first", 0.0), ("second", 0.01)):
+    (project / Path(SECOND).parent).mkdir(parents=True)
+    for table, lift in ((FIRST, 0.0), (SECOND, 0.01)):
         rows = [f"e{i:02d},{0.8 + 0.01 * i + lift:.2f}" for i in range(12)]
-        (project / f"{name}.csv").write_text("exam_id,disc_dice\n" + "\n".join(rows) + "\n")
+        (project / table).write_text("exam_id,disc_dice\n" + "\n".join(rows) + "\n")
     return project
 
 
@@ -82,9 +86,7 @@ def runs_of(project: Path, experiment: str = "tworulers-phantom") -> list[tuple[
 
 @pytest.mark.slow
 def test_a_server_away_a_move_and_a_deleted_experiment_lose_nothing(project: Path) -> None:
-    away = audit(
-        project, "first.csv", MLFLOW_TRACKING_URI="http://me:s3cr3t@127.0.0.1:9/?key=s3cr3t"
-    )
+    away = audit(project, FIRST, MLFLOW_TRACKING_URI="http://me:s3cr3t@127.0.0.1:9/?key=s3cr3t")
     assert "s3cr3t" not in away
     assert not any(b"s3cr3t" in path.read_bytes() for path in project.rglob("*") if path.is_file())
     told = publish_as_told(away)
@@ -94,7 +96,7 @@ def test_a_server_away_a_move_and_a_deleted_experiment_lose_nothing(project: Pat
 
     moved = project.with_name("two")
     project.rename(moved)
-    assert "warning" not in audit(moved, "second.csv")
+    assert "warning" not in audit(moved, SECOND)
     assert not project.exists()
     here = (moved / "mlruns" / "artifacts").as_uri()
     shown = runs_of(moved)
@@ -102,12 +104,18 @@ def test_a_server_away_a_move_and_a_deleted_experiment_lose_nothing(project: Pat
     assert all(place.startswith(here) for _, place in shown)
     for _, place in shown:
         assert (Path(place.removeprefix("file://")) / "summary.json").is_file()
+    with closing(sqlite3.connect(moved / "mlruns" / "mlflow.db")) as connection:
+        files = connection.execute("SELECT value FROM params WHERE key = 'scores.file'").fetchall()
+    assert sorted(files) == [("first.csv",), ("second.csv",)]
+    assert not any(
+        b"Jane" in path.read_bytes() for path in (moved / "mlruns").rglob("*") if path.is_file()
+    )
 
     with closing(sqlite3.connect(moved / "mlruns" / "mlflow.db")) as connection, connection:
         connection.execute(
             "UPDATE experiments SET lifecycle_stage = 'deleted' WHERE name LIKE 'tworulers-%'"
         )
-    binned = audit(moved, "second.csv", **{"TWORULERS_AGAIN": "1"})
+    binned = audit(moved, SECOND, **{"TWORULERS_AGAIN": "1"})
     command = publish_as_told(binned)
     restore = re.search(r"`(MLFLOW_TRACKING_URI=\S+ mlflow experiments restore [^`]+)`", binned)
     assert restore is not None, binned

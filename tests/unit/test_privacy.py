@@ -76,6 +76,29 @@ def test_settings_that_leave_name_no_place_person_or_key() -> None:
     }
 
 
+def test_a_relative_path_leaves_as_its_last_part() -> None:
+    given = {
+        "scores.file": "patients/Jane Doe 1931/gold.csv",
+        "against.file": "Jane Doe 1931\\\nx\\silver.csv",
+        "dataset.root": "nas/mrn_123456/",
+        "predictions.folder": "nas/mrn_123456/x",
+        "predictions.references.expert.folder": "nas/mrn_123456/x",
+        "predictions.references": {"a/b": {"folder": "nas/mrn_123456/x", "provenance": "gold"}},
+        "split.file": "nas/mrn_123456/splits.json",
+        "dataset.source": "nnunet/plain",
+    }
+    assert hide_places(given) == {
+        "scores.file": "gold.csv",
+        "against.file": "silver.csv",
+        "dataset.root": "mrn_123456",
+        "predictions.folder": "x",
+        "predictions.references.expert.folder": "x",
+        "predictions.references": {"a/b": {"folder": "x", "provenance": "gold"}},
+        "split.file": "splits.json",
+        "dataset.source": "nnunet/plain",
+    }
+
+
 def test_a_result_in_a_result_is_a_run_of_its_own(tmp_path: Path) -> None:
     inner = tmp_path / "audits" / "gold"
     inner.mkdir(parents=True)

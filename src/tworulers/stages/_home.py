@@ -4,21 +4,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-PATHS = frozenset(
-    {
-        "artifacts",
-        "cohort",
-        "experts",
-        "file",
-        "folder",
-        "outputs",
-        "pseudonym_key",
-        "root",
-        "table",
-        "truth",
-    }
-)
-"""The names of settings that are paths."""
+from tworulers.file_names import PATHS
 
 
 def expand_home(settings: Any) -> None:

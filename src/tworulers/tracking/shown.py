@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+from tworulers.file_names import PATHS
 from tworulers.tracking.record import RECORD, list_results
 
 LARGEST_ARTIFACT = 20 * 1024 * 1024
@@ -118,7 +119,7 @@ def hide_places(params: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     params : settings by their dotted keys. Keys of no group named here are a result's own figures and stay.
     """
-    return {name: _shorten(value) for name, value in params.items() if _may_be_told(name)}
+    return {name: _shorten(value, name) for name, value in params.items() if _may_be_told(name)}
 
 
 def _may_leave(path: Path, relative: PurePath) -> bool:
@@ -156,12 +157,16 @@ def _may_be_told(name: str) -> bool:
     return group in SETTINGS or "." not in name
 
 
-def _shorten(value: Any) -> Any:
-    if isinstance(value, str) and ("/" in value or "\\" in value) and "\n" not in value:
+def _shorten(value: Any, name: str = "") -> Any:
+    """Keep the last part of a path: of every setting that holds one, and of what else looks like a whole one."""
+    if isinstance(value, str) and ("/" in value or "\\" in value):
         last = PurePath(value.replace("\\", "/")).name
-        return last if value.startswith(("/", "~", ".", "\\")) or value[1:2] == ":" else value
+        if name.rpartition(".")[2] in PATHS:
+            return last
+        whole = value.startswith(("/", "~", ".", "\\")) or value[1:2] == ":"
+        return last if whole and "\n" not in value else value
     if isinstance(value, Mapping):
-        return {key: _shorten(part) for key, part in value.items()}
+        return {key: _shorten(part, str(key)) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_shorten(part) for part in value]
     return value
