@@ -1,6 +1,7 @@
 """MLflow shows copies: every name is taken, nothing undefined is hidden, and publishing twice changes nothing."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tworulers.schema import Tracking
 from tworulers.stages.publish import sort_results
 from tworulers.tracking import RunRecord, connect, name_metrics, publish, slug, write_record
+from tworulers.tracking.siblings import find_families
 
 # Names that trackers have refused or merged: brackets, comparison signs, percent, doubled slashes, near-twins.
 AWKWARD = [
@@ -153,6 +155,71 @@ def test_only_runs_that_differ_in_one_choice_are_linked(store: Path) -> None:
         "swept gold": {runs["swept silver"]},
         "swept silver": {runs["swept gold"]},
     }
+
+
+DAY = "2026-01-02_03-04-05"
+SWEEP = f"sweeps/audit/{DAY}"
+
+
+@pytest.mark.parametrize(
+    ("stage", "machine", "expert", "linked"),
+    [
+        ("audit", "sweeps/A:toy/audits/mix", "sweeps/B:toy/audits/mix", False),
+        ("audit", "sweeps/A:toy/audits/mix", "sweeps/A:toy/audits/mix", True),
+        ("audit", f"{SWEEP}/0:toy/audits/mix", f"{SWEEP}/1:toy/audits/mix", True),
+        ("audit", f"{SWEEP}/0:tables/a/paper", f"{SWEEP}/1:tables/a/paper", True),
+        ("audit", f"{SWEEP}/0:toy/audits/mix", f"sweeps/audit/{DAY}_2/1:toy/audits/mix", False),
+        ("audit", f"sweeps/train/{DAY}/0:toy/audits/mix", f"sweeps/train/{DAY}/1:toy/audits/mix", False),
+        ("audit", f"{SWEEP}/gold:toy/audits/mix", f"{SWEEP}/silver:toy/audits/mix", False),
+        ("risk", f"sweeps/risk/{DAY}/0:risk/a", f"sweeps/risk/{DAY}/1:risk/a", True),
+        ("audit", "artifacts/toy/audits/mix", "artifacts/toy/audits/mix", True),
+        ("audit", "artifacts/judged/z/audits/z", "artifacts/judged/z/audits/z", True),
+        ("score", "artifacts/judged/z/scores/z", "artifacts/judged/z-431df8db/scores/z", False),
+        ("audit", "artifacts/judged/z/audits/z", "artifacts/judged/z-431df8db/audits/z", False),
+        ("audit", "artifacts/tables/a/paper", "artifacts/tables/a/paper", True),
+        ("audit", "artifacts/tables/a/paper", "artifacts/tables/b/paper", False),
+        ("audit", "artifacts/tables/a/paper", "artifacts/tables/a/paper#-431df8db", False),
+    ],
+)  # fmt: skip
+def test_siblings_lie_in_one_result_of_one_sweep(
+    stage: str, machine: str, expert: str, linked: bool
+) -> None:
+    choice = "use" if stage == "risk" else "ruler"
+
+    def show(value: str, place: str) -> tuple[SimpleNamespace, RunRecord]:
+        """A run as MLflow has it, of a result that lies in a place, `SWEEP:FOLDER#ENDING`."""
+        path, _, ending = place.partition("#")
+        sweep, _, _ = path.rpartition(":")
+        tags = {"dataset": "toy", "regime": "mix", choice: value} | (
+            {"sweep": sweep} if sweep else {}
+        )
+        shown = {**tags, "folder": f"{path.replace(':', '/')}/{value}{ending}"}
+        run = SimpleNamespace(
+            info=SimpleNamespace(start_time=len(value)), data=SimpleNamespace(tags=shown, params={})
+        )
+        return run, RunRecord(stage, value, "What.", tags, sibling_tag=choice)
+
+    (first, record), (second, _) = show("machine", machine), show("expert", expert)
+    together = [set(family) for family in find_families([first, second], record)]
+    assert ({"machine", "expert"} in together) is linked
+
+
+def test_judged_results_of_one_name_are_linked_within_each(store: Path) -> None:
+    runs = {}
+    for result in ("z", "z-431df8db"):
+        for ruler in ("expert", "machine"):
+            folder = store / "artifacts" / "judged" / result / "audits" / "z" / ruler
+            folder.mkdir(parents=True)
+            tags = {"dataset": "z", "regime": "z", "ruler": ruler}
+            (folder / "risk.md").write_text(f"{result} {ruler}")
+            write_record(RunRecord("audit", ruler, "What.", tags, sibling_tag="ruler"), folder)
+            runs[result, ruler] = publish(folder, store, SETTINGS)
+    client, _ = connect(store, SETTINGS)
+    for (result, ruler), run in runs.items():
+        tags = client.get_run(run).data.tags
+        other = "machine" if ruler == "expert" else "expert"
+        assert tags[f"ruler_{other}"] == runs[result, other]
+        assert f"ruler_{ruler}" not in tags
 
 
 def test_the_experiment_says_how_to_read_it_and_keeps_what_a_person_wrote(store: Path) -> None:

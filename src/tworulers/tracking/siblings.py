@@ -1,6 +1,7 @@
 """Links between runs that belong beside one another: equal in all but one choice."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,6 +20,12 @@ BESIDE = "Beside it,"
 SHARED_TAGS = ("dataset", "regime", "ruler", "attributes", "configuration", "use")
 """The tags that have to agree, but for the one that siblings differ in."""
 
+NAMES_FOLDER = ("ruler", "use")
+"""The choices that name a result's own folder: siblings lie side by side in the folder above."""
+
+KEYED = re.compile(r"-[0-9a-f]{8}$")
+"""How a folder's name ends that is beside another result of its name, made from something else."""
+
 PAGE = 1000
 
 
@@ -29,19 +36,25 @@ def link_siblings(client: Any, experiment: str, record: RunRecord) -> None:
     ----------
     client : MLflow's.
     experiment : its id.
-    record : the result just shown. A sibling has the same stage, the same other choices and parameters, and comes
-        from the same sweep, or like it from none. Of several with one value the newest is linked.
+    record : the result just shown. A sibling has the same stage, the same other choices and parameters, lies in the
+        same result, and comes from the same sweep, or like it from none. Of several with one value the newest is
+        linked.
     """
     if record.sibling_tag is None:
         return
-    runs = find_family(list_runs(client, experiment, record.stage), record)
+    for runs in find_families(list_runs(client, experiment, record.stage), record):
+        _link(client, experiment, record.sibling_tag, runs)
+
+
+def _link(client: Any, experiment: str, choice: str, runs: Mapping[str, Any]) -> None:
+    """Link each run with all others, given by the value of the choice they differ in."""
     for value, this in runs.items():
         links = []
         for other_value, other in runs.items():
             if other_value == value:
                 continue
             here, there = this.info.run_id, other.info.run_id
-            client.set_tag(here, f"{record.sibling_tag}_{slug(other_value)}", there)
+            client.set_tag(here, f"{choice}_{slug(other_value)}", there)
             links.append(
                 f"[{other_value}](#/experiments/{experiment}/runs/{there}?{VIEW}) "
                 f"([side by side]({link_comparison(experiment, [here, there])}))"
@@ -50,24 +63,23 @@ def link_siblings(client: Any, experiment: str, record: RunRecord) -> None:
         kept = [part for part in note if not part.startswith(BESIDE)]
         if links:
             # Second, since MLflow folds a long description after a few lines.
-            said = f"{BESIDE} with another {record.sibling_tag}: {', '.join(sorted(links))}"
+            said = f"{BESIDE} with another {choice}: {', '.join(sorted(links))}"
             kept.insert(1, said)
         if kept != note:
             client.set_tag(this.info.run_id, NOTE, "\n\n".join(kept))
 
 
-def find_family(runs: list[Any], record: RunRecord) -> dict[str, Any]:
-    """Choose the runs that differ from a record in its sibling tag alone; by the value of that tag."""
+def find_families(runs: list[Any], record: RunRecord) -> list[dict[str, Any]]:
+    """Choose the runs that differ from a record in its sibling tag alone, those of a place by the value of that tag."""
     choice = record.sibling_tag
     assert choice is not None
-    wanted = _identity(record.tags, record.params, choice)
-    family: dict[str, Any] = {}
+    wanted = _identity(record.tags, record.params, choice, record.stage)
+    families: dict[Any, dict[str, Any]] = {}
     for run in sorted(runs, key=lambda run: run.info.start_time):
-        if choice in run.data.tags and (
-            _identity(run.data.tags, run.data.params, choice) == wanted
-        ):
-            family[run.data.tags[choice]] = run
-    return family
+        tags = run.data.tags
+        if choice in tags and _identity(tags, run.data.params, choice, record.stage) == wanted:
+            families.setdefault(_find_place(tags, choice), {})[tags[choice]] = run
+    return list(families.values())
 
 
 def list_runs(client: Any, experiment: str, stage: str) -> list[Any]:
@@ -89,11 +101,35 @@ def link_comparison(experiment: str, runs: list[str]) -> str:
     return f"#/compare-runs?{urlencode(chosen)}&{VIEW}"
 
 
-def _identity(tags: Mapping[str, Any], params: Mapping[str, Any], choice: str) -> Any:
+def _identity(
+    tags: Mapping[str, Any], params: Mapping[str, Any], choice: str, stage: str
+) -> tuple[Any, ...]:
     """All that siblings share: choices and parameters without the one they differ in, and the sweep they are of."""
     shared = {name: str(tags[name]) for name in SHARED_TAGS if name in tags and name != choice}
     asked = {
         name: str(value) for name, value in params.items() if not name.startswith(f"{choice}.")
     }
-    sweep = PurePosixPath(str(tags["sweep"])).parent.as_posix() if "sweep" in tags else None
-    return shared, asked, sweep
+    return shared, asked, _find_sweep(str(tags["sweep"]), stage) if "sweep" in tags else None
+
+
+def _find_sweep(outputs: str, stage: str) -> str:
+    """Return what the runs of one sweep share: the sweep's folder where the stage made it itself, else the whole."""
+    place = PurePosixPath(outputs)
+    match place.parts:
+        case ("sweeps", swept, _, number) if swept == stage and number.isdecimal():
+            return place.parent.as_posix()
+    return place.as_posix()
+
+
+def _find_place(tags: Mapping[str, Any], choice: str) -> tuple[str, str] | None:
+    """Return the folder that siblings of a named folder share, seen from their run's own, and which result's they are.
+
+    A result beside another of its name was made from something else; what shares its key is of its kind.
+    """
+    if choice not in NAMES_FOLDER:
+        return None
+    place, sweep = PurePosixPath(str(tags.get("folder", ""))), str(tags.get("sweep", ""))
+    if sweep and place.is_relative_to(sweep):
+        place = place.relative_to(sweep)
+    key = "" if place.name == tags[choice] else "".join(KEYED.findall(place.name))
+    return place.parent.as_posix(), key
