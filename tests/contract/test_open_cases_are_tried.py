@@ -6,6 +6,7 @@ Those that are tried here run a whole command, and are expected to fail as long 
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,8 +90,8 @@ def list_tried() -> set[str]:
         for path in TESTS.rglob("test_*.py")
         for text in find_parameters(ast.parse(path.read_text()))
     }
-    cases = {text for text in texts if text[:1].isdigit() and text.partition("-")[0].isdigit()}
-    return {text for text in cases if text.count("-") > 1} | set(ATTEMPTS) | set(TRIED_BY_VALUE)
+    cases = {text for text in texts if re.fullmatch(r"\d{2,3}-[a-z][a-z0-9]*(-[a-z0-9]+)+", text)}
+    return cases | set(ATTEMPTS) | set(TRIED_BY_VALUE)
 
 
 def test_every_open_case_is_tried(shared: Path) -> None:
