@@ -9,6 +9,8 @@ import pandas as pd
 from tworulers.tables import pack_names, unpack_names
 
 WITHHELD = "–"
+SINGLE_COUNT = r"\b[01]/1\b"
+"""How the success of a group of one exam is written in a sentence."""
 
 COUNTS = frozenset({"n", "n_a", "n_b", "n_exams", "n_undefined", "n_infinite"})
 MANY_GROUPS = 8
@@ -23,12 +25,15 @@ def hide_single_exams(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : of groups (`group`, `n` and, for scores, `n_undefined`), of pairs of groups (`n_a`, `n_b`), or with the
-        successes of each group (`counts`); any other is returned as it is.
+        successes of each group (`counts`, or in words, `sentence`); any other is returned as it is.
     """
     columns = set(table.columns)
     if "counts" in columns:
         hidden = table["counts"].map(_hide_single_counts)
         table = table if hidden.equals(table["counts"]) else table.assign(counts=hidden)
+    if "sentence" in columns:
+        said = table["sentence"].str.replace(SINGLE_COUNT, f"{WITHHELD}/1", regex=True)
+        table = table if said.equals(table["sentence"]) else table.assign(sentence=said)
     if {"group", "n"} <= columns:
         alone = (table["n"] + table["n_undefined"] if "n_undefined" in columns else table["n"]) == 1
     elif {"n_a", "n_b"} <= columns:

@@ -186,13 +186,11 @@ def _add_limits(row: Row) -> list[str]:
 
 
 def _list_counts(result: AuditResult, row: Row) -> str:
-    """Write each group with its successes of n; of a group of one exam, whose success would be a person's, only n."""
+    """Write each group with its successes of n."""
     table = result.rates[result.rates["primary"].astype(bool) & (result.rates["n"] > 0)]
     for name in ("grouping", "structure", "metric"):
         table = table[table[name] == row[name]]
-    return ", ".join(
-        f"{r['group']} {r['successes'] if r['n'] > 1 else '–'}/{r['n']}" for r in list_rows(table)
-    )
+    return ", ".join(f"{r['group']} {r['successes']}/{r['n']}" for r in list_rows(table))
 
 
 def _name_score(result: AuditResult, row: Row) -> str:

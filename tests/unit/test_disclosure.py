@@ -95,6 +95,10 @@ def test_what_hangs_on_a_group_of_one_goes_with_it() -> None:
     )
     assert hide_single_exams(pairs)["mean_difference"].isna().tolist() == [True, False]
     counts = pd.DataFrame({"counts": [pack_names(["9/10", "1/1"]), pack_names(["9/10", "1/11"])]})
+    said = pd.DataFrame({"sentence": ["Lowest in vb Dice: A 11/12, B 1/10, C 0/1."]})
+    assert hide_single_exams(said)["sentence"].tolist() == [
+        "Lowest in vb Dice: A 11/12, B 1/10, C –/1."
+    ]
     assert [unpack_names(cell) for cell in hide_single_exams(counts)["counts"]] == [
         ["9/10", "–/1"],
         ["9/10", "1/11"],
