@@ -11,8 +11,9 @@ from tworulers.audit import AuditResult
 from tworulers.ingest.pseudonyms import hide_names, read_key, rename_person
 from tworulers.rulers import Comparison, RegimeComparison
 from tworulers.tables import Scores
+from tworulers.told_settings import hide_places, tell_settings
 from tworulers.tracking import RunRecord, list_results, list_shown, write_record
-from tworulers.tracking.shown import TABLES, hide_places
+from tworulers.tracking.shown import TABLES
 
 
 def make_result(folder: Path) -> Path:
@@ -96,6 +97,25 @@ def test_a_relative_path_leaves_as_its_last_part() -> None:
         "predictions.references": {"a/b": {"folder": "x", "provenance": "gold"}},
         "split.file": "splits.json",
         "dataset.source": "nnunet/plain",
+    }
+
+
+def test_the_configuration_on_a_page_names_no_place_or_person() -> None:
+    kept = {
+        "dataset": {
+            "name": "ours", "root": "/data/clinic", "truth": None, "structures": {"disc": 1},
+            "reading": {"experts": "/x/DOE.csv", "exclude": ["DOE_JANE"], "pseudonym_key": "/k"},
+        },
+        "split": {"file": "lists/DOE/splits.json", "seed": 3},
+        "attributes": {"groupings": {"race": {"levels": {"Black / African American": ["B"]}}}},
+        "tracking": {"uri": "https://me:s3cr3t@host"},
+        "seed": 0,
+    }  # fmt: skip
+    assert tell_settings(kept) == {
+        "dataset": {"name": "ours", "root": "clinic", "structures": {"disc": 1}},
+        "split": {"file": "splits.json", "seed": 3},
+        "attributes": kept["attributes"],
+        "seed": 0,
     }
 
 

@@ -34,6 +34,7 @@ from tworulers.stages._common_exams import read_common_audits
 from tworulers.stages._figures import write_figures
 from tworulers.stages._run import load_choice, run_stage
 from tworulers.tables import Cohort
+from tworulers.told_settings import tell_settings
 from tworulers.tracking import RunRecord
 
 REFERENCE_VOLUME = "reference_mm3"
@@ -296,7 +297,7 @@ def read_configuration(judged: ShownAudit, layout: Layout) -> str:
                 )
     shown = ("dataset", "attributes", "split", "recipe", "audit", "grid", "seed")
     kept = {name: content[name] for name in shown if name in content}
-    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(tell_settings(kept), sort_keys=False, allow_unicode=True)
 
 
 def summarise(headline: Headline) -> dict[str, object]:

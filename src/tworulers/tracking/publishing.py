@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from tworulers.schema import Tracking
 from tworulers.tracking.names import name_metrics
 from tworulers.tracking.record import RunRecord, read_record, was_made_to_be_shared
-from tworulers.tracking.shown import SHARED_STAGES, hide_places, list_shown, reduce_table
+from tworulers.tracking.shown import SHARED_STAGES, list_shown, reduce_table
 from tworulers.tracking.siblings import link_siblings, list_runs
 from tworulers.tracking.store import (
     NOTE,
@@ -166,6 +166,8 @@ def _fill(client: Any, run: str, record: RunRecord, tags: dict[str, str]) -> Non
 
 def _name_params(record: RunRecord) -> dict[str, str]:
     """Write the parameters of a result as MLflow keeps them."""
+    from tworulers.told_settings import hide_places
+
     told = name_metrics(hide_places(record.params))
     return {name: str(value)[:LONGEST_VALUE] for name, value in told.items()}
 

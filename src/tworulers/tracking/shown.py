@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
-from tworulers.file_names import PATHS
 from tworulers.tracking.record import RECORD, list_results
 
 LARGEST_ARTIFACT = 20 * 1024 * 1024
@@ -52,20 +50,6 @@ SHARED_STAGES = frozenset({"report", "judge"})
 """Stages of which something leaves where only what may be passed on is asked for: their page, figures and answer."""
 
 SHARED_DOCUMENTS = frozenset({"index.html", "captions.txt"})
-
-SETTINGS = frozenset(
-    {"seed", "processes", "split", "regime", "ruler", "configuration", "attributes", "recipe", "trainer", "audit",
-     "report", "use", "check"}
-)  # fmt: skip
-SETTINGS_OF_SOURCES = {
-    "dataset": {"name", "title", "source", "structures", "channels", "gold_share", "phantom", "root"},
-    "predictions": {"name", "title", "folder", "structures", "label_map", "incomplete", "references"},
-    "scores": {"file", "layout", "measures", "provenance"},
-    "against": {"file", "layout", "measures", "provenance"},
-    "risk": {"name", "title", "file", "score", "outcome", "event", "non_event", "groups", "groupings", "low",
-             "high", "probability", "simulate_patients", "linear", "linear_terms", "seed"},
-}  # fmt: skip
-"""Of where data come from: names and codes, no columns of people, exam ids, lists of experts or keys of pseudonyms."""
 
 
 def list_shown(folder: Path, row_level: bool = False, shared: bool = False) -> list[Path]:
@@ -112,16 +96,6 @@ def reduce_table(path: Path) -> pd.DataFrame | None:
     return None if reduced.equals(table) else reduced
 
 
-def hide_places(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the settings that may be shown; of a path, keep its last part.
-
-    Parameters
-    ----------
-    params : settings by their dotted keys. Keys of no group named here are a result's own figures and stay.
-    """
-    return {name: _shorten(value, name) for name, value in params.items() if _may_be_told(name)}
-
-
 def _may_leave(path: Path, relative: PurePath) -> bool:
     if any(part.startswith(".") for part in relative.parts):
         return False
@@ -148,25 +122,3 @@ def _columns(path: Path) -> set[str]:
     import pyarrow.parquet
 
     return set(pyarrow.parquet.read_schema(path).names)
-
-
-def _may_be_told(name: str) -> bool:
-    group, _, rest = name.partition(".")
-    if group in SETTINGS_OF_SOURCES:
-        return rest.partition(".")[0] in SETTINGS_OF_SOURCES[group]
-    return group in SETTINGS or "." not in name
-
-
-def _shorten(value: Any, name: str = "") -> Any:
-    """Keep the last part of a path: of every setting that holds one, and of what else looks like a whole one."""
-    if isinstance(value, str) and ("/" in value or "\\" in value):
-        last = PurePath(value.replace("\\", "/")).name
-        if name.rpartition(".")[2] in PATHS:
-            return last
-        whole = value.startswith(("/", "~", ".", "\\")) or value[1:2] == ":"
-        return last if whole and "\n" not in value else value
-    if isinstance(value, Mapping):
-        return {key: _shorten(part, str(key)) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_shorten(part) for part in value]
-    return value
