@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -220,3 +221,18 @@ def drop_stale(folder: Path, judges: Mapping[str, Judge]) -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir() and path.name not in judges:
             remove_folder(path)
+
+
+def list_pairs(judges: Mapping[str, Judge], notes: list[Fault]) -> dict[str, Any]:
+    """Name the exams that were not paired, and what was noted of the others; this stays with the results."""
+    return {
+        "references": {
+            name: {
+                "folder": str(one.ruler.folder),
+                "missing_predictions": one.pairing.missing,
+                "without_reference": one.pairing.extra,
+            }
+            for name, one in judges.items()
+        },
+        "notes": [asdict(note) for note in notes],
+    }

@@ -2,14 +2,14 @@
 
 import filecmp
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from tworulers.audit import AuditResult
-from tworulers.ingest.faults import Fault, format_faults
+from tworulers.ingest.faults import format_faults
 from tworulers.ingest.predictions import Pairing
 from tworulers.io.audits import read_audit
 from tworulers.io.console import say
@@ -35,7 +35,7 @@ from tworulers.stages._common_exams import (
 )
 from tworulers.stages._comparison import show_rulers, write_comparison
 from tworulers.stages._keyed import describe_judging, place_result, write_stamp
-from tworulers.stages._references import Judge, drop_stale, prepare
+from tworulers.stages._references import Judge, drop_stale, list_pairs, prepare
 from tworulers.stages._run import run_stage
 from tworulers.stages.audit import Judged, audit_judged, form_groups
 from tworulers.stages.compare import average_structures
@@ -326,21 +326,6 @@ def summarise(judges: Mapping[str, Judge], judgements: Mapping[str, Judgement]) 
         for name, one in judges.items()
     }
     return {"references": references}
-
-
-def list_pairs(judges: Mapping[str, Judge], notes: list[Fault]) -> dict[str, Any]:
-    """Name the exams that were not paired, and what was noted of the others; this stays with the results."""
-    return {
-        "references": {
-            name: {
-                "folder": str(one.ruler.folder),
-                "missing_predictions": one.pairing.missing,
-                "without_reference": one.pairing.extra,
-            }
-            for name, one in judges.items()
-        },
-        "notes": [asdict(note) for note in notes],
-    }
 
 
 def finish(settings: Settings, place: Layout, people: pd.DataFrame) -> None:
