@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tworulers.cohort.phantom import draw_people, make_exam
 from tworulers.io.images import write_image, write_label
-from tworulers.schema import Provenance
-from tworulers.schema_sources import Phantom
+from tworulers.phantom.exams import make_exam
+from tworulers.phantom.people import draw_people
+from tworulers.schema.settings import Provenance
+from tworulers.schema.sources import Phantom
 
 SITE = "700001"
 UID = "9.9.700001"
@@ -50,13 +51,21 @@ def write_tables(target: Path, people: pd.DataFrame, release: str) -> None:
     """Write the tables of the documented shape, and the list of what experts drew."""
     study = UID + "." + people["study"].astype(str)
     series = study + "." + people["series"].astype(str)
+    tables = {**tabulate_people(people, study), **tabulate_files(people, series, release)}
+    folder = target / "structured"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}_TOY_20250101.tsv", sep="\t", index=False)
+    gold = people["provenance"] == Provenance.GOLD
+    experts = pd.DataFrame({"series_submitter_id": series[gold]})
+    experts.to_csv(target / "expert_series.csv", index=False)
+
+
+def tabulate_people(people: pd.DataFrame, study: pd.Series) -> dict[str, pd.DataFrame]:
     age = people["age"].astype("Int64").astype("str").where(people["age"].notna(), "")
     over_89 = people["age_over_89"].map({True: "Yes", False: "No"})
-    gold = people["provenance"] == Provenance.GOLD
     first = ~people["case"].duplicated()
-    scanner = people["manufacturer"].replace({"GE": "GE MEDICAL SYSTEMS"})
-    odd = people.index % 2 == 1
-    tables = {
+    return {
         "case": pd.DataFrame(
             {
                 "type": "case",
@@ -80,17 +89,25 @@ def write_tables(target: Path, people: pd.DataFrame, release: str) -> None:
                 "age_at_imaging_gt89": over_89,
             }
         ),
-        "mr_series": pd.DataFrame(
-            {
-                "type": "mr_series",
-                "submitter_id": series,
-                "imaging_studies.submitter_id": study,
-                "case_ids": people["case"],
-                "manufacturer": scanner.mask(odd & (scanner == "Siemens"), "SIEMENS"),
-                "magnetic_field_strength": people["field_strength_t"],
-            }
-        ),
     }
+
+
+def tabulate_files(
+    people: pd.DataFrame, series: pd.Series, release: str
+) -> dict[str, pd.DataFrame]:
+    scanner = people["manufacturer"].replace({"GE": "GE MEDICAL SYSTEMS"})
+    odd = people.index % 2 == 1
+    gold = people["provenance"] == Provenance.GOLD
+    scans = pd.DataFrame(
+        {
+            "type": "mr_series",
+            "submitter_id": series,
+            "imaging_studies.submitter_id": series.str.rpartition(".")[0],
+            "case_ids": people["case"],
+            "manufacturer": scanner.mask(odd & (scanner == "Siemens"), "SIEMENS"),
+            "magnetic_field_strength": people["field_strength_t"],
+        }
+    )
     files = []
     for mask in ("", "_SEG"):
         drawn = gold & (release == "marked") & bool(mask)
@@ -109,13 +126,7 @@ def write_tables(target: Path, people: pd.DataFrame, release: str) -> None:
                 }
             )
         )
-    tables["annotation_file"] = pd.concat(files)
-    folder = target / "structured"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        table.to_csv(folder / f"{name}_TOY_20250101.tsv", sep="\t", index=False)
-    experts = pd.DataFrame({"series_submitter_id": series[gold]})
-    experts.to_csv(target / "expert_series.csv", index=False)
+    return {"mr_series": scans, "annotation_file": pd.concat(files)}
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.cohort.grouping import assign_groups
-from tworulers.schema_sources import Grouping
+from tworulers.schema.sources import Grouping
 from tworulers.stats.groups import group_sample
 from tworulers.stats.ranks import compare_ranks
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from tworulers.runner.graph.write import save_graph
+
 ROOT = Path(__file__).resolve().parents[1]
 SCORE = {"grouping": "age_3bin", "structure": "macro", "metric": "dice"}
 
@@ -47,12 +49,12 @@ def run_seed(seed: int, work: Path) -> Path:
         edit(project / "conf/split/phantom.yaml", {"seed": seed})
         edit(project / "conf/config.yaml", {"seed": seed, "processes": 1})
         changes = {
-            "configurations": ["3d_fullres"],
-            "folds": [0],
-            "rulers": ["gold", "silver"],
-            "label_rulers": ["gold"],
+            "grid.configurations": ["3d_fullres"],
+            "grid.folds": [0],
+            "grid.rulers": ["gold", "silver"],
         }
-        edit(project / "conf/grid.yaml", {f"grid.{key}": value for key, value in changes.items()})
+        edit(project / "conf/grid.yaml", changes)
+        save_graph(project)
         edit(project / "conf/tracking/local.yaml", {"enabled": False})
         subprocess.run(
             ["dvc", "init", "--no-scm", "--quiet"], cwd=project, check=True, env=environment()

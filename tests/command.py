@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from tworulers.cli.main import main
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -22,6 +24,15 @@ class Outcome:
 
     status: int
     said: str
+
+
+@dataclass(frozen=True)
+class Typed:
+    """How `tworulers` ended: exit status, and what it printed where."""
+
+    status: int
+    out: str
+    err: str
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,22 @@ class Project:
             sys.argv = argv
             os.chdir(here)
         return Outcome(status, " ".join(stream.getvalue().split()))
+
+    def type(self, *words: str) -> Typed:
+        """Run `tworulers` with words after it, in this process."""
+        out, err, here, argv = io.StringIO(), io.StringIO(), Path.cwd(), sys.argv
+        os.chdir(self.folder)
+        try:
+            with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", "'tworulers.* found in sys.modules", RuntimeWarning
+                )
+                status = main(words)
+        finally:
+            sys.argv = argv
+            os.chdir(here)
+            os.environ.pop("TWORULERS_QUIET", None)
+        return Typed(status, out.getvalue(), err.getvalue())
 
     def read(self, name: str) -> pd.DataFrame:
         """Read the one table of a name that the project's results hold."""

@@ -1,19 +1,18 @@
 """How often the intervals of DIR and of gaps hold the truth, and how wide they are."""
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
-from tworulers.stats.differences import draw_locations, gap_interval
-from tworulers.stats.groups import GroupedSample, group_medians
-from tworulers.stats.rates import newcombe_interval
+from calibration.rows import Row, Topic
+from tworulers.battery.differences import draw_locations, gap_interval
+from tworulers.stats.groups import GroupedSample
+from tworulers.stats.interval import Interval
+from tworulers.stats.rates import impact_ratio, newcombe_interval
 from tworulers.stats.resample import (
-    Interval,
     UnitPatterns,
     bootstrap_interval,
     draw_tables,
     exact_interval,
-    impact_ratio,
 )
 
 RATES = [
@@ -32,25 +31,56 @@ RATES = [
 NEGLIGIBLE = 1e-5
 
 
-def calibrate_ratio(draws: int, studies: int, rng: np.random.Generator) -> pd.DataFrame:
+DRAWS = 1_000
+"""Of a bootstrap in a simulated study."""
+
+
+def measure(studies: int, rng: np.random.Generator) -> list[Row]:
+    """Cover true ratios and differences of rates, differences of locations, and gaps."""
+    return [
+        *cover_ratio(DRAWS, studies, rng),
+        *cover_rate_difference(),
+        *cover_locations(DRAWS, studies, rng),
+    ]
+
+
+def cover_ratio(draws: int, studies: int, rng: np.random.Generator) -> list[Row]:
     """Cover the true DIR: exactly for the enumerated interval of two groups, else by studies."""
     rows = []
     for sizes, rates in RATES:
         n, rate = np.array(sizes), np.array(rates)
         truth = rate.min() / rate.max()
         tables = [rng.binomial(n, rate) for _ in range(studies)]
-        methods: dict[str, list[Interval]] = {"pooled": [], "exact": []}
+        pooled = [_pooled(successes, n, draws, rng) for successes in tables]
         weights = np.full(studies, 1 / studies)
-        for successes in tables:
-            methods["pooled"].append(_pooled(successes, n, draws, rng))
+        many = 0
         if len(n) == 2:
             tables, weights = _enumerate(n, rate)
-        methods["exact"] = [exact_interval(successes, n) for successes in tables]
-        for name, found in methods.items():
-            mass = weights if name == "exact" else np.full(studies, 1 / studies)
+            many = EXACT
+        exact = [exact_interval(successes, n) for successes in tables]
+        uniform = np.full(studies, 1 / studies)
+        for name, found, mass, count in (
+            ("pooled", pooled, uniform, studies),
+            ("exact", exact, weights, many or studies),
+        ):
             for kind in ("BCa", "percentile"):
-                rows.append(_cover(sizes, rates, truth, f"{name} {kind}", found, mass))
-    return pd.DataFrame(rows)
+                promised = name == "exact" and kind == "percentile" and min(sizes) >= ENOUGH
+                share = _cover(found, kind, mass, truth)
+                scenario = f"{_join(sizes)} exams, rates {_join(rates)}, true DIR {truth:.3f}"
+                bound = 0.93 if promised and truth < 1 else np.nan
+                rows.append(Row(scenario, f"{name} {kind} interval holds it", share, count, bound))
+    return rows
+
+
+EXACT = 1_000_000
+"""Stands for the number of studies where every table was enumerated, so that there is no error of simulation."""
+
+ENOUGH = 15
+"""Exams a group from which the recommended interval of DIR is promised to hold."""
+
+
+def _join(values: tuple[float, ...]) -> str:
+    return " / ".join(f"{value:g}" for value in values)
 
 
 def _pooled(successes: np.ndarray, n: np.ndarray, draws: int, rng: np.random.Generator) -> Interval:
@@ -73,75 +103,60 @@ def _enumerate(n: np.ndarray, rate: np.ndarray) -> tuple[list[np.ndarray], np.nd
     return tables, joint[likely] / joint[likely].sum()
 
 
-def _cover(sizes, rates, truth, method, found, mass) -> dict[str, object]:
-    prefix = "percentile_" if method.endswith("percentile") else ""
-    low = np.array([getattr(interval, f"{prefix}low") for interval in found])
-    high = np.array([getattr(interval, f"{prefix}high") for interval in found])
-    degenerate = np.array([interval.degenerate for interval in found])
-    inside = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
-    return {
-        "n": " / ".join(map(str, sizes)),
-        "rates": " / ".join(f"{rate:.2f}" for rate in rates),
-        "true DIR": truth,
-        "interval": method,
-        "coverage": float(mass @ inside),
-        "low above truth": float(mass @ (low > truth + 1e-9)),
-        "mean width": float(mass @ (high - low)),
-        "degenerate": float(mass @ degenerate),
-    }
+def _cover(found: list[Interval], kind: str, mass: np.ndarray, truth: float) -> float:
+    prefix = "percentile_" if kind == "percentile" else ""
+    low, high = (
+        np.array([getattr(interval, f"{prefix}{side}") for interval in found])
+        for side in ("low", "high")
+    )
+    return float(mass @ ((low <= truth + 1e-9) & (truth - 1e-9 <= high)))
 
 
-def calibrate_rate_difference() -> pd.DataFrame:
+def cover_rate_difference() -> list[Row]:
     """Cover the true difference of two rates by Newcombe's interval, exactly."""
     rows = []
     for sizes, rates in RATES:
         if len(sizes) > 2:
             continue
         tables, mass = _enumerate(np.array(sizes), np.array(rates))
-        bounds = np.array([newcombe_interval(tuple(map(int, t)), sizes) for t in tables])
+        low, high = np.array([newcombe_interval(tuple(map(int, t)), sizes) for t in tables]).T
         truth = rates[1] - rates[0]
-        inside = (bounds[:, 0] <= truth + 1e-9) & (truth - 1e-9 <= bounds[:, 1])
-        rows.append(
-            {
-                "n": " / ".join(map(str, sizes)),
-                "rates": " / ".join(f"{rate:.2f}" for rate in rates),
-                "true difference": truth,
-                "coverage": float(mass @ inside),
-                "mean width": float(mass @ np.ptp(bounds, axis=1)),
-            }
-        )
-    return pd.DataFrame(rows)
+        share = float(mass @ ((low <= truth + 1e-9) & (truth - 1e-9 <= high)))
+        scenario = f"{_join(sizes)} exams, rates {_join(rates)}"
+        rows.append(Row(scenario, "Newcombe's interval holds the difference", share, EXACT, 0.93))
+    return rows
 
 
-def calibrate_gap(draws: int, studies: int, rng: np.random.Generator) -> pd.DataFrame:
+def cover_locations(draws: int, studies: int, rng: np.random.Generator) -> list[Row]:
     """Cover the true difference of two locations, and the true gap over three groups."""
     rows = []
     for shape in ("normal", "left-skewed"):
         for sizes in ((38, 38), (66, 8), (21, 29, 26), (100, 100, 100)):
             for shift in (0.0, 0.8):
                 at = shift * np.linspace(0, 1, len(sizes))
-                found: dict[str, list[tuple[float, float]]] = {}
+                held: dict[str, int] = {}
                 for _ in range(studies):
-                    sample = _sample(shape, sizes, at, rng)
-                    medians, means = draw_locations(sample, draws, rng)
-                    for name, drawn in (("median", medians), ("mean", means)):
-                        bounds = np.quantile(drawn[:, -1] - drawn[:, 0], [0.025, 0.975])
-                        found.setdefault(f"difference of {name}s", []).append(tuple(bounds))
-                    gap = gap_interval(group_medians(sample), medians)
-                    found.setdefault("gap of medians", []).append((gap.low, gap.high))
-                for name, bounds in found.items():
-                    low, high = np.array(bounds).T
-                    rows.append(
-                        {
-                            "shape": shape,
-                            "n": " / ".join(map(str, sizes)),
-                            "true gap (SD)": shift,
-                            "interval": name,
-                            "coverage": float(np.mean((low <= shift) & (shift <= high))),
-                            "mean width": float(np.mean(high - low)),
-                        }
+                    medians, means = draw_locations(_sample(shape, sizes, at, rng), draws, rng)
+                    bounds = {
+                        f"difference of {name}s": np.quantile(
+                            drawn[:, -1] - drawn[:, 0], [0.025, 0.975]
+                        )
+                        for name, drawn in (("median", medians), ("mean", means))
+                    } | {"gap of medians": gap_interval(medians)}
+                    for name, (low, high) in bounds.items():
+                        held[name] = held.get(name, 0) + int(low <= shift <= high)
+                scenario = f"{_join(sizes)} exams, {shape}, true difference {shift:g} SD"
+                rows += [
+                    Row(
+                        scenario,
+                        f"interval of the {name} holds it",
+                        count / studies,
+                        studies,
+                        0.93 if name == "difference of medians" else np.nan,
                     )
-    return pd.DataFrame(rows)
+                    for name, count in held.items()
+                ]
+    return rows
 
 
 def _sample(shape: str, sizes: tuple[int, ...], at: np.ndarray, rng) -> GroupedSample:
@@ -157,3 +172,22 @@ def draw_noise(shape: str, n: int | tuple[int, ...], rng: np.random.Generator) -
     """Draw noise of about unit spread: normal, or skewed to the left as overlap scores are."""
     noise = rng.normal(size=n)
     return noise if shape == "normal" else (1 - np.exp(0.9 * noise)) / 1.2
+
+
+TOPIC = Topic(
+    title="Intervals of rates, locations and gaps",
+    introduction="`pooled` draws exams over the whole set, as the published audit did; `exact` enumerates all tables "
+    "with group sizes fixed, and its coverage for two groups is itself enumerated, as is that of Newcombe's interval. "
+    "Where the true DIR is 1 no coverage is claimed: a minimum over a maximum cannot straddle its own bound. With a "
+    f"group below {ENOUGH} exams no interval of DIR holds, and the difference of rates is the one to read. A gap of "
+    "medians is never negative, so that its interval cannot hold 0: it is a size, not a test. Means of a small group "
+    "with a long tail do not hold their level; differences of medians do.",
+    measure=measure,
+    studies=400,
+    measured=(
+        "tworulers.battery.differences",
+        "tworulers.stats.interval",
+        "tworulers.stats.rates",
+        "tworulers.stats.resample",
+    ),
+)

@@ -60,7 +60,13 @@ def check_dice(found: dict[str, dict[str, float]], wanted: dict[str, Any]) -> No
 def no_position(folder: Path, case: Case, project: Project) -> None:
     for name in ("set_a", "set_b"):
         given = {part: str(folder / name / part) for part in ("prediction", "reference")}
-        done = judge(project, name, given, "{class1: 1, class2: 2}")
+        refused = judge(project, name, given, "{class1: 1, class2: 2}")
+        assert refused.status == 1
+        for word in ("no position", "np_801", "predictions.trust_grid=true"):
+            assert word in refused.said
+        assert "resample" not in refused.said
+        trusted = "predictions.trust_grid=true"
+        done = judge(project, name, given, "{class1: 1, class2: 2}", trusted)
         assert done.status == 0, done.said
         assert "no position" in done.said
         assert "np_801" in done.said

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from command import ROOT, Project
-from tworulers.stages._run import run_stage
+from tworulers.runner.graph.table import Wiring
+from tworulers.runner.run import run_stage
 
 MOST_MB = 500
 
@@ -160,7 +161,7 @@ def test_a_stage_that_asks_for_too_much_ends_in_one_message(
     monkeypatch.chdir(Project.at(tmp_path / "project").folder)
     monkeypatch.setattr(sys, "argv", ["ask.py", "tracking=off"])
     with pytest.raises(SystemExit) as ended:
-        run_stage(ask, ("audit",))
+        run_stage(ask, Wiring(reads=("audit",)))
     assert ended.value.code == 1
     said = capsys.readouterr().err
     assert words in said

@@ -1,7 +1,9 @@
 """`dvc.yaml`, `conf/` and the code say the same: every output is said twice, and this is what keeps the two equal."""
 
 import importlib.util
+import re
 import shlex
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +16,11 @@ from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 
 from tworulers.io.paths import Layout
-from tworulers.schema import Settings
-from tworulers.stages._run import load_settings
+from tworulers.runner.graph.draw import draw_graph
+from tworulers.runner.graph.wiring import list_steps as wired
+from tworulers.runner.graph.write import require_current, save_graph
+from tworulers.runner.settings import load_settings
+from tworulers.schema.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +38,7 @@ OUTS: dict[str, Callable[[Settings, Layout], list[Path]]] = {
     "audit": lambda s, layout: [layout.audit(s.regime.name, s.ruler.name)],
     "compare": lambda _, layout: [layout.outputs / "comparisons"],
     "report": lambda _, layout: [layout.report],
-    "publish": lambda *_: [],
+    "publish": lambda _, layout: [layout.published],
 }
 
 
@@ -47,10 +52,12 @@ class Step:
     params: dict[str, list[str]]
 
 
-def list_steps() -> list[Step]:
+def list_steps(root: Path = ROOT) -> list[Step]:
     steps = []
-    for stage in Repo(str(ROOT)).index.stages:
+    for stage in Repo(str(root)).index.stages:
         words = shlex.split(stage.cmd)
+        if words[-1] == "tworulers.runner.graph.code":
+            continue
         assert words[:2] == ["python", "-m"], stage.cmd
         plain = [dep for dep in stage.deps if type(dep).__name__ != "ParamsDependency"]
         watched = {
@@ -93,7 +100,9 @@ def test_a_stage_depends_on_code_and_values_that_exist(step: Step) -> None:
     assert importlib.util.find_spec(step.module) is not None
     made = {out for other in STEPS for out in other.outs}
     for dep in step.deps:
-        if dep.startswith("artifacts/"):
+        if dep.startswith("artifacts/code/"):
+            assert Path(dep).stem == step.module.rpartition(".")[2]
+        elif dep.startswith("artifacts/"):
             folder = Path(dep)
             assert any(
                 folder.is_relative_to(out) or Path(out).is_relative_to(folder) for out in made
@@ -110,8 +119,10 @@ def test_a_stage_depends_on_code_and_values_that_exist(step: Step) -> None:
 
 def test_the_grid_is_made_of_choices_and_its_parts_fit() -> None:
     grid = yaml.safe_load((ROOT / "conf" / "grid.yaml").read_text())["grid"]
-    assert set(grid["machine_taught"]) == set(grid["regimes"]) - {"gold"}
-    assert set(grid["rulers"]) == {*grid["label_rulers"], "silver"}
+    assert {grid["teacher"], grid["widest"]} <= set(grid["regimes"])
+    assert grid["base_ruler"] in grid["rulers"]
+    for name, group in ((grid["recipe"], "recipe"), (grid["trainer"], "trainer")):
+        assert (ROOT / "conf" / group / f"{name}.yaml").is_file()
     for key, group in (
         ("regimes", "regime"),
         ("configurations", "configuration"),
@@ -121,15 +132,112 @@ def test_the_grid_is_made_of_choices_and_its_parts_fit() -> None:
             assert (ROOT / "conf" / group / f"{name}.yaml").is_file()
 
 
-def test_the_silver_ruler_is_the_one_edge_from_the_gold_model_to_a_score() -> None:
-    edges = {
-        step.overrides[-1]
-        for step in STEPS
+def list_edges(steps: list[Step]) -> set[tuple[str, str]]:
+    """List each ruler that is scored once another regime has predicted, with that regime."""
+    return {
+        (ruler, Path(dep).parts[-2])
+        for step in steps
         if step.module.endswith(".score")
-        and any("predictions/gold" in dep for dep in step.deps)
-        and "regime=gold" not in step.overrides
+        for ruler in (step.overrides[2].removeprefix("ruler="),)
+        for dep in step.deps
+        if dep.endswith("/labels")
     }
-    assert edges == {"ruler=silver"}
+
+
+def test_the_silver_ruler_is_the_one_edge_from_the_gold_model_to_a_score() -> None:
+    assert list_edges(STEPS) == {("silver", "gold")}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the configuration, the sources beside it, known to DVC."""
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    Repo.init(str(tmp_path), no_scm=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def set_grid(project: Path, **changes: Any) -> None:
+    path = project / "conf" / "grid.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["grid"] |= changes
+    path.write_text(yaml.safe_dump(content))
+
+
+CLINIC = "name: clinic\nkind: folder\nprovenance: silver\nfolder: clinic\n"
+
+
+def test_any_ruler_stands_in_the_graph_with_the_edges_of_its_kind(project: Path) -> None:
+    rulers = ["dataset", "gold", "silver", "silver_model", "truth", "clinic"]
+    (project / "conf/ruler/clinic.yaml").write_text(CLINIC)
+    set_grid(project, rulers=rulers, regimes=["gold", "mix", "silver"])
+    save_graph(project)
+    steps = list_steps(project)
+    assert list_edges(steps) == {("silver", "gold"), ("silver_model", "silver")}
+    names = {step.name for step in steps}
+    for regime in ("gold", "mix", "silver"):
+        assert {f"audit@phantom-{regime}-{ruler}" for ruler in rulers} <= names
+        assert {
+            f"score@phantom-{regime}-{ruler}" for ruler in ("dataset", "gold", "truth", "clinic")
+        } <= names
+        assert {
+            f"score_{name}@phantom-{regime}-{name}" for name in ("silver", "silver_model")
+        } <= names
+    taught = {step.name for step in steps if step.module.endswith(".train") and "@" in step.name}
+    assert {"train@phantom-mix-2d", "train@phantom-silver-2d"} <= taught
+    clinic = next(step for step in steps if step.name == "score@phantom-gold-clinic")
+    assert "artifacts/phantom/inventory.json" in clinic.deps  # holds what lies in the folder
+
+
+def test_the_picture_has_the_edges_that_dvc_has() -> None:
+    drawn = re.findall(r"^  (\w+) --> (\w+)$", draw_graph(wired(ROOT)), re.MULTILINE)
+    after: dict[str, set[str]] = {}
+    for first, second in reversed(drawn):
+        after.setdefault(first, set()).add(second)
+    reached = {name: reach(name, after) for name in after}
+    graph = Repo(str(ROOT)).index.graph
+    edges = {
+        (maker.name.split("@")[0], step.name.split("@")[0])
+        for step, maker in graph.edges
+        if maker.name != "code"
+    }
+    assert edges <= {(first, one) for first, found in reached.items() for one in found}
+    assert set(drawn) <= edges
+    assert len(drawn) >= len({step.name for step in wired(ROOT)}) - 1
+
+
+def reach(name: str, after: dict[str, set[str]]) -> set[str]:
+    return {one for second in after.get(name, ()) for one in {second, *reach(second, after)}}
+
+
+def test_base_teacher_and_widest_are_those_of_the_grid(project: Path) -> None:
+    (project / "conf/regime/experts.yaml").write_text("name: experts\nprovenances: [gold]\n")
+    set_grid(project, teacher="experts", regimes=["experts", "gold", "mix"], rulers=["gold"])
+    save_graph(project)
+    names = {step.name.split("@")[0]: step for step in list_steps(project)}
+    assert {"train_experts", "train_from_experts", "train"} <= set(names)
+    assert "artifacts/phantom/models/experts" in names["annotate"].deps
+    set_grid(project, teacher="mix")
+    with pytest.raises(ValueError, match="grid.teacher is mix, .* would learn from the labels"):
+        save_graph(project)
+
+
+def test_a_graph_of_other_lists_is_refused_by_its_first_step(project: Path) -> None:
+    set_grid(project, rulers=["gold", "silver"])
+    save_graph(project)
+    require_current(project)
+    set_grid(project, rulers=["gold", "silver", "truth"])
+    with pytest.raises(
+        ValueError, match=r"other lists or .* \(see .*score.*\); run ./scripts/write"
+    ):
+        require_current(project)
+
+
+def test_a_ruler_of_predictions_that_nobody_makes_is_refused(project: Path) -> None:
+    set_grid(project, rulers=["gold", "silver_model"])
+    with pytest.raises(ValueError, match=r"does not list: silver_model \(silver\)"):
+        save_graph(project)
 
 
 def test_no_stage_before_the_scores_may_read_the_truth() -> None:

@@ -13,17 +13,19 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tworulers.audit import AuditResult
+from tworulers.battery.audit import AuditResult
 from tworulers.ingest.faults import IngestError
 from tworulers.io.audits import read_audit
 from tworulers.io.paths import Layout
-from tworulers.schema import Audit, Paths, Settings, Tracking
-from tworulers.schema_sources import Attributes, Grouping, Predictions, Reference, ScoreTable
-from tworulers.stages._overrides import check_overrides
+from tworulers.runner.checks.overrides import check_overrides
+from tworulers.runner.tracking import RunRecord, write_record
+from tworulers.runner.tracking.publishing import publish
+from tworulers.runner.tracking.store import connect
+from tworulers.schema.settings import Audit, Paths, Settings, Tracking
+from tworulers.schema.sources import Attributes, Grouping, Predictions, Reference, ScoreTable
 from tworulers.stages.audit import audit
 from tworulers.stages.judge import judge
-from tworulers.stats.families import adjust_family
-from tworulers.tracking import RunRecord, connect, publish, write_record
+from tworulers.stats.families import adjust_p
 
 pytestmark = pytest.mark.needs_shared
 
@@ -46,7 +48,11 @@ def judge_case(folder: Path, project: Path, **more: Any) -> dict[str, pd.DataFra
         attributes=Attributes("none", resampling_unit="exam"),
         audit=audit_settings,
         predictions=Predictions(
-            "theirs", "", str(folder / "prediction"), "{exam}", references, structures, **more
+            name="theirs",
+            folder=str(folder / "prediction"),
+            references=references,
+            structures=structures,
+            **more,
         ),
         paths=Paths("repro"),
         processes=1,
@@ -211,9 +217,9 @@ def ties_and_direction(folder: Path, case: Values, project: Path) -> None:
 
 def undefined_tests(folder: Path, case: Values, project: Path) -> None:
     p = pd.to_numeric(pd.read_csv(folder / "pvalues.csv")["p"], errors="coerce")
-    family = adjust_family(p.to_numpy())
-    assert family.size == case["expected_values"]["m"]
-    for found, expected in zip(family.adjusted, case["expected_values"]["q_m6"], strict=True):
+    adjusted = adjust_p(p.to_numpy())
+    assert p.notna().sum() == case["expected_values"]["m"]
+    for found, expected in zip(adjusted, case["expected_values"]["q_m6"], strict=True):
         assert pd.isna(found) if expected is None else found == close(case, expected)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ import small_line
 import torch
 from small_line import BASE, COHORT, NETWORK, command, read_tree
 
-from tworulers.recipe import store
-from tworulers.stages import _phantom, _predicting
+from tworulers.io.resume import WITHOUT_EFFECT
+from tworulers.phantom import files as phantom_files
+from tworulers.recipe.store import load_geometry, store_image
+from tworulers.schema.settings import Settings
+from tworulers.training import arrays, ensemble
 
 
 @pytest.fixture
@@ -60,7 +64,11 @@ def change_file(path: Path, change: Callable[[Path], None]) -> None:
 
 
 def negate_array(path: Path) -> None:
-    np.save(path, -np.load(path))
+    """Change a prepared image as one prepared otherwise would be, with the digest that is kept of it."""
+    geometry, beside = load_geometry(path.parent, path.stem), path.with_suffix(".npz")
+    before, array = beside.stat(), -np.load(path)
+    store_image(path.parent, path.stem, array, geometry, array.dtype.name)
+    os.utime(beside, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def change_patch(path: Path) -> None:
@@ -123,7 +131,7 @@ def test_an_interrupted_prediction_is_all_of_one_making(
     changed: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     overrides, change = CHANGES[changed]
-    stop_after(2, _predicting, "_predict_chunk", monkeypatch, "predict", "regime=gold", *NETWORK)
+    stop_after(2, ensemble, "_predict_chunk", monkeypatch, "predict", "regime=gold", *NETWORK)
     begun = project / BASE / "scratch" / "predict" / "gold" / "result"
     first = read_tree(begun)
     assert len(first) == 2
@@ -141,7 +149,7 @@ def test_interrupted_machine_labels_are_all_of_one_making(
 ) -> None:
     overrides, change = CHANGES[changed]
     asked = ("annotate", "regime=gold", *NETWORK)
-    stop_after(3, _predicting, "_predict_chunk", monkeypatch, *asked)
+    stop_after(3, ensemble, "_predict_chunk", monkeypatch, *asked)
     assert len(read_tree(project / BASE / "scratch" / "annotate" / "gold" / "result")) == 3
     change(project)
     compare_with_clean(project, project / BASE / "annotations", *asked, *overrides)
@@ -178,7 +186,7 @@ def test_interrupted_preparation_is_all_of_one_making(
     changed: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     overrides, change = PREPARING[changed]
-    stop_after(5, store, "store_image", monkeypatch, "preprocess", *NETWORK)
+    stop_after(5, arrays, "store_image", monkeypatch, "preprocess", *NETWORK)
     change(project)
     result = project / BASE / "arrays" / "3d_fullres"
     compare_with_clean(project, result, "preprocess", *NETWORK, *overrides)
@@ -225,19 +233,58 @@ def test_an_interrupted_phantom_is_all_of_one_making(
 ) -> None:
     source = project / BASE / "source"
     shutil.rmtree(source)
-    stop_after(5, _phantom, "make_exam", monkeypatch, "cohort", *COHORT)
+    stop_after(5, phantom_files, "make_exam", monkeypatch, "cohort", *COHORT)
     assert 0 < len(list((source / "images").iterdir())) < 16
     compare_with_clean(project, source, "cohort", *COHORT, "dataset.phantom.seed=1")
+
+
+def list_changes() -> list[str]:
+    """Change every number and switch of recipe and trainer, one at a time, to another that can be computed with."""
+    settings, changes = Settings(), []
+    for group in ("recipe", "trainer"):
+        for field in fields(getattr(settings, group)):
+            value = getattr(getattr(settings, group), field.name)
+            if field.name in WITHOUT_EFFECT[group] or field.name == "devices":
+                continue
+            if isinstance(value, bool):
+                changes.append(f"{group}.{field.name}={str(not value).lower()}")
+            elif isinstance(value, int):
+                changes.append(f"{group}.{field.name}=3")
+            elif isinstance(value, float):
+                changes.append(f"{group}.{field.name}={value / 2}")
+    return changes
+
+
+STOPPED = {
+    "predict": (2, ensemble, "_predict_chunk", "predictions/gold", ("predict", "regime=gold")),
+    "train": (
+        *(1, small_line, "train_fold", "models/gold/3d_fullres"),
+        ("train", "regime=gold", "grid.folds=[0,1]"),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TWORULERS_ALL_KEYS" not in os.environ, reason="./scripts/campaign resume")
+@pytest.mark.parametrize("change", list_changes())
+@pytest.mark.parametrize("stage", STOPPED)
+def test_any_setting_may_change_before_work_goes_on(
+    stage: str, change: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, owner, name, result, (command_name, *given) = STOPPED[stage]
+    asked = (command_name, *NETWORK, *given)
+    stop_after(count, owner, name, monkeypatch, *asked)
+    compare_with_clean(project, project / BASE / result, *asked, change)
 
 
 def test_an_unchanged_prediction_goes_on_where_it_stopped(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("predict", "regime=gold", *NETWORK)
-    stop_after(3, _predicting, "_predict_chunk", monkeypatch, *asked)
+    stop_after(3, ensemble, "_predict_chunk", monkeypatch, *asked)
     # How the work is dealt out changes nothing: one exam is left to do, and a second one is not begun.
     asked = (*asked, "trainer.checkpoint_every=7", "trainer.workers=1")
-    stop_after(1, _predicting, "_predict_chunk", monkeypatch, *asked, status=0)
+    stop_after(1, ensemble, "_predict_chunk", monkeypatch, *asked, status=0)
     exams = pd.read_parquet(project / BASE / "predictions" / "gold" / "confidence.parquet")
     assert len(exams) == 4
 

@@ -17,7 +17,7 @@ from small_line import BASE, ROOT, command
 
 from tworulers.io.holding import HeldError, hold, holding_results
 from tworulers.io.paths import Layout
-from tworulers.stages._keyed import list_places, place_result, write_stamp
+from tworulers.runner.keyed import list_places, place_result, write_stamp
 
 QUICK = (
     "audit.bootstrap_draws=20",
@@ -62,6 +62,7 @@ def read_results(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_tables_of_one_file_name_are_kept_apart(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from tworulers.runner.graph.write import save_graph
+
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 BASE = Path("artifacts/phantom")
@@ -63,7 +65,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         grid__configurations=["3d_fullres"],
         grid__folds=[0],
         grid__rulers=["gold", "silver"],
-        grid__label_rulers=["gold"],
     )
     edit(
         project / "conf" / "recipe" / "tiny.yaml",
@@ -79,7 +80,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         permutations=200,
         power_draws=100,
     )
+    save_graph(project)
     run(project, "dvc", "init", "--no-scm", "--quiet")
+    shutil.copytree(ROOT / ".dvc" / "plots", project / ".dvc" / "plots")
     run(project, "dvc", "repro")
     return project
 
@@ -112,7 +115,9 @@ def test_silver_exams_get_machine_labels_and_gold_exams_do_not(project: Path) ->
 def test_a_second_run_does_nothing_and_tau_reruns_the_audit_alone(project: Path) -> None:
     again = run(project, "dvc", "repro").stdout
     ran = [line for line in again.splitlines() if line.startswith("Running stage")]
-    assert ran == ["Running stage 'conf/dvc.yaml:inventory':"], "data outside are looked at alone"
+    assert ran == [
+        f"Running stage 'conf/dvc.yaml:{name}':" for name in ("code", "inventory@phantom")
+    ]
     audit = project / "conf" / "audit" / "paper.yaml"
     before = audit.read_text()
     edit(audit, thresholds__dice=0.75)
@@ -124,13 +129,44 @@ def test_a_second_run_does_nothing_and_tau_reruns_the_audit_alone(project: Path)
         if line.startswith("Running stage")
     }
     assert "audit" in rerun
-    assert rerun <= {"conf/dvc.yaml:inventory", "audit", "compare", "report", "publish"}
+    assert rerun - {"conf/dvc.yaml:code", "conf/dvc.yaml:inventory"} <= {
+        *("audit", "compare", "report", "publish")
+    }
+
+
+def test_dvc_shows_the_answers_and_draws_the_scores(project: Path) -> None:
+    shown = json.loads(run(project, "dvc", "metrics", "show", "--json").stdout)
+    (counted,) = shown[""]["data"].values()
+    summary = json.loads((project / BASE / "audits/mix/gold/summary.json").read_text())
+    told = counted["data"]["mix"]["gold"]
+    assert {name: told[name] for name in summary["answers"]} == summary["answers"]
+    assert told["mean"]["dice"] == pytest.approx(summary["metrics"]["dice/macro/mean"])
+    run(project, "dvc", "plots", "show", "--out", "drawn")
+    page = (project / "drawn" / "index.html").read_text()
+    assert "How every fold learnt" in page
+    assert "Scores over all structures by group and ruler" in page
+    assert "DVC_METRIC" not in page
+
+
+def test_what_was_made_by_hand_is_told_of_and_put_back(project: Path) -> None:
+    audit = project / BASE / "audits" / "gold" / "gold"
+    before = (audit / "summary.json").read_bytes()
+    by_hand = ("regime=gold", "ruler=gold", "audit.thresholds.dice=0.7", "tracking=off")
+    run(project, sys.executable, "-m", "tworulers.stages.audit", *by_hand)
+    assert (audit / "summary.json").read_bytes() != before
+    said = " ".join(run(project, "dvc", "repro").stdout.split())
+    assert f"{BASE}/audits/gold/gold was made by hand ({' '.join(by_hand)})" in said
+    assert (audit / "summary.json").read_bytes() == before
+    assert "by hand" not in run(project, "dvc", "repro").stdout
 
 
 def test_running_again_gives_equal_files(project: Path) -> None:
     """What ran twice left twice the same bytes: images, weights, curves, tables and records."""
     before = (project / "dvc.lock").read_bytes()
-    again = ("cohort", "preprocess", "train_gold", "annotate", "predict@gold", "score@gold-gold")
+    again = [
+        *("cohort", "preprocess", "train_gold", "annotate"),
+        *("predict@phantom-gold", "score@phantom-gold-gold"),
+    ]
     run(project, "dvc", "repro", "--force", "--single-item", *again)
     assert (project / "dvc.lock").read_bytes() == before
 
@@ -148,8 +184,8 @@ def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
         "ruler=gold,silver",
     )
     listing = (
-        "from pathlib import Path; import json; from tworulers.tracking import connect;"
-        "from tworulers.schema import Tracking;"
+        "from pathlib import Path; import json; from tworulers.runner.tracking.store import connect;"
+        "from tworulers.schema.settings import Tracking;"
         "m, e = connect(Path('.').resolve(), Tracking('local', experiment='tworulers-phantom'));"
         "r = m.search_runs([e], \"tags.stage = 'audit' and tags.superseded = 'no'\");"
         "print(json.dumps([[x.data.tags, x.data.params, x.data.metrics] for x in r]))"
@@ -171,7 +207,7 @@ def test_a_sweep_gives_four_comparable_runs_and_no_verdict_to_the_identical_one(
     [
         ("audit", ["audit.alhpa=0.1"], "alhpa"),
         ("audit", ["regime=gild"], "gild"),
-        ("audit", ["-m", "audit.alpha=0.1,0.2"], "paths=sweep"),
+        ("audit", ["-m", "paths=repro", "audit.alpha=0.1,0.2"], "paths=sweep"),
         ("cohort", ["dataset=hippocampus"], "dataset.root"),
         ("cohort", ["dataset=hippocampus", "dataset.root=/nowhere/at/all"], "/nowhere/at/all"),
         ("score", ["ruler=silver_model"], "predictions/silver"),

@@ -152,7 +152,7 @@ def test_masks_with_none_of_the_structures_stop_with_the_values_found(
     assert not (project.folder / "artifacts").exists()
     done = judge(project, data, "attributes=none", "predictions.structures={a: 3, b: 255, c: 4}")
     assert done.status == 0, done.said
-    assert "no label map holds c" in done.said
+    assert "no label map holds c, the values found are 0, " in done.said
 
 
 def test_structures_with_values_above_255_are_scored_as_they_are(

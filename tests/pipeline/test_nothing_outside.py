@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from command import Project
-from tworulers.file_names import escape_controls
 from tworulers.io.paths import Layout
-from tworulers.schema import Settings
+from tworulers.schema.file_names import escape_controls
+from tworulers.schema.settings import Settings
 
 
 def list_files(folder: Path) -> dict[str, bytes]:
@@ -160,7 +160,7 @@ def test_configured_names_that_are_paths_delete_nothing(project: Path) -> None:
         "risk.name": f"{project.parent}/keep",
     }
     given = [f"{key}={name}" for key, name in names.items()]
-    said = stays_as_it_was(project, "risk", "risk=scenarios", *given)
+    said = stays_as_it_was(project, "risk", "risk=table", *given)
     for key, name in names.items():
         assert f"{key} {name!r} " in said
 
@@ -176,13 +176,17 @@ def test_links_and_folders_of_others_are_left_alone(
 ) -> None:
     (project / "artifacts" / "risk").mkdir(parents=True)
     (project / "artifacts" / "risk" / "mine").symlink_to(tmp_path / "keep")
-    said = stays_as_it_was(project, "risk", "risk=scenarios", "risk.name=mine")
+    said = stays_as_it_was(project, "risk", "risk=table", "risk.name=mine")
     assert "leads to" in said
     assert "nothing was written" in said
     foreign = project / "artifacts" / "risk" / "notes" / "risk_estimation"
     foreign.mkdir(parents=True)
     (foreign / "chapter.txt").write_text("by hand")
-    said = stays_as_it_was(project, "risk", "risk=scenarios", "risk.name=notes")
+    (project / "scores.csv").write_text("risk,died,sex\n0.1,no,f\n0.9,yes,f\n0.2,no,m\n0.8,yes,m\n")
+    said = stays_as_it_was(
+        project, "risk", "risk=table", "risk.name=notes", "risk.file=scores.csv", "risk.score=risk",
+        "risk.outcome=died", "risk.event='yes'", "+risk.groups.sex=sex", "use.bootstrap_draws=0",
+    )  # fmt: skip
     assert "nothing says that it holds results" in said
     add_experiment(project, "theirs", judged)
     stale = project / "artifacts" / "judged" / "theirs" / "scores" / "theirs" / "by_hand"
@@ -192,7 +196,7 @@ def test_links_and_folders_of_others_are_left_alone(
 
 
 def test_a_file_sends_no_results_out_of_the_project(project: Path, tmp_path: Path) -> None:
-    content = {"defaults": [{"override /risk": "scenarios"}], "tracking": {"enabled": False}}
+    content = {"defaults": [{"override /risk": "table"}], "tracking": {"enabled": False}}
     for place in (str(tmp_path / "keep"), "../keep"):
         add_experiment(project, "theirs", {**content, "paths": {"outputs": place}})
         said = stays_as_it_was(project, "risk", "experiment=theirs")

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tworulers.io.paths import Layout
-from tworulers.schema import Audit, Paths, Settings
-from tworulers.schema_sources import Attributes, Predictions, Reference, ScoreTable
+from tworulers.schema.settings import Audit, Paths, Settings
+from tworulers.schema.sources import Attributes, Predictions, Reference, ScoreTable
 from tworulers.stages.compare import compare
 from tworulers.stages.judge import judge
 

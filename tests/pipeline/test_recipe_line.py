@@ -7,8 +7,10 @@ Every exam differs in size, voxel and content along x, y and z, so that no two a
 
 import gzip
 import json
+import os
 import runpy
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from tworulers.recipe.interop import TrainedModel, export_trained_model, load_tr
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
 from tworulers.recipe.predict import ExamPredictor, PreparedImage, load_member
 from tworulers.recipe.preprocess import preprocess_image
-from tworulers.schema import Recipe, Trainer
+from tworulers.schema.settings import Recipe, Trainer
 
 ROOT = Path(__file__).parents[2]
 SHAPE, SPACING = (8, 24, 16), (3.0, 1.25, 1.5)
@@ -133,7 +135,7 @@ def test_an_exported_model_predicts_the_same_label_map_from_the_peers_arrays(pro
         Recipe(),
         Trainer(),
     )
-    fused = predictor.predict_exam(PreparedImage("four", {"3d_fullres": prepared}))
+    fused = next(predictor.predict_exams([PreparedImage("four", {"3d_fullres": prepared})]))
     label = read_as_peer(Path(written.get_filename()))
     assert label.any()
     assert (fused.label_map != label).mean() < 0.002, "but for the rounding of float16 arrays"
@@ -184,3 +186,105 @@ def test_results_of_another_axis_order_are_refused(
     with pytest.raises(SystemExit):
         command("preprocess")
     assert "planned by an earlier version" in capsys.readouterr().err
+
+
+def results_of(project: Path, regime: str) -> np.ndarray:
+    return read_as_peer(project / BASE / "predictions" / regime / "labels" / "four.nii.gz")
+
+
+def test_a_model_goes_out_to_nnunet_by_command_and_comes_in_as_another_regime(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    command("export", "regime=gold", "export.folder=for_nnunet")
+    (model,) = (project / "for_nnunet").glob("*/nnUNetTrainer__*__3d_fullres")
+    assert (model / "fold_0" / "checkpoint_final.pth").is_file()
+    assert load_trained_model(model).networks.keys() == {"0"}
+    came = ("regime=gold", "regime.name=theirs", f"regime.models=[{model}]")
+    command("predict", *came)
+    ours, theirs = results_of(project, "gold"), results_of(project, "theirs")
+    assert (ours != theirs).mean() < 0.002, "but for the rounding of float16 arrays"
+    command("score", *came, "ruler=gold")
+    scores = pd.read_parquet(BASE / "scores" / "theirs" / "gold" / "scores.parquet")
+    assert set(scores["exam_id"]) == {"four"}
+    assert scores.query("metric == 'dice'")["value"].notna().all()
+    with pytest.raises(SystemExit):
+        command("export", "regime=gold", "export.folder=for_nnunet")
+    assert "is there already and was left as it is" in capsys.readouterr().err
+
+
+WITHOUT_US = """
+import runpy, sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"tworulers", "pytorch_lightning", "mlflow", "hydra", "pandas.plotting"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Block())
+sys.path.insert(0, "")
+runpy.run_module("monai.bundle", run_name="__main__", alter_sys=True)
+"""
+"""MONAI's command where nothing of ours is installed."""
+
+
+@pytest.mark.slow
+def test_a_regime_goes_out_as_a_bundle_that_monai_runs_without_us_and_comes_in_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    command("export", "regime=gold", "export.folder=bundle", "export.form=monai")
+    bundle = project / "bundle"
+    images = project / "images"
+    images.mkdir()
+    shutil.copy(project / "four.nii.gz", images / "four_0000.nii.gz")
+    asked = (
+        "run",
+        "--config_file",
+        "configs/inference.json",
+        "--images",
+        str(images),
+        "--output",
+        "out",
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_US, *asked],
+        cwd=bundle,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    ours = results_of(project, "gold")
+    theirs = read_as_peer(bundle / "out" / "four.nii.gz")
+    assert (ours != theirs).mean() < 0.002, "but for the rounding of float16 arrays"
+    metadata = json.loads((bundle / "configs" / "metadata.json").read_text())
+    assert metadata["network_data_format"]["outputs"]["pred"]["channel_def"]["0"] == "background"
+    assert not [
+        path
+        for path in (bundle / "scripts").rglob("*.py")
+        if "import tworulers" in path.read_text()
+    ]
+    command("predict", "regime=gold", "regime.name=bundled", "regime.models=[bundle]")
+    assert np.array_equal(results_of(project, "bundled"), theirs)
+
+
+def test_every_fault_of_a_model_from_elsewhere_is_told_at_once(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    tiny = ROOT / "tests" / "golden" / "tiny_model"
+    other = project / "Dataset001" / "nnUNetTrainer__nnUNetResEncUNetLPlans__3d_fullres"
+    shutil.copytree(tiny, other)
+    with pytest.raises(SystemExit):
+        command("predict", "regime.name=theirs", "regime=gold", f"regime.models=[{other},nowhere]")
+    said = capsys.readouterr().err
+    assert "nowhere is no folder of a trained model: it lacks plans.json, dataset.json" in said
+    with pytest.raises(SystemExit):
+        command("predict", "regime=gold", f"regime.models=[{other}]", "regime.checkpoint=best.pth")
+    assert "regime.checkpoint may be checkpoint_final.pth" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command("predict", "regime=gold", f"regime.models=[{other}]")
+    said = capsys.readouterr().err
+    assert "labels {'a': 1, 'b': 2}, dataset.structures are" in said
+    assert not (project / BASE / "predictions" / "theirs" / "labels" / "one.nii.gz").exists()

@@ -33,8 +33,8 @@ def test_a_sweep_keeps_what_it_makes_below_a_folder_of_its_own(
     monkeypatch.chdir(work)
     rates = "recipe.learning_rate=0.01,0.02"
     assert command("train", *TRAINING, rates) == 1
-    assert command("train", "-m", *TRAINING, rates) == 1
-    assert command("train", "-m", "paths=sweep", *TRAINING, rates) == 0
+    assert command("train", "-m", "paths=repro", *TRAINING, rates) == 1
+    assert command("train", "-m", *TRAINING, rates) == 0
     assert digest_tree(small_line / "artifacts") == before
     assert list(work.iterdir()) == []
     (sweep,) = (small_line / "sweeps" / "train").iterdir()
@@ -86,8 +86,8 @@ def test_audits_of_a_named_folder_are_compared(
     small_line: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ("attributes=sex", *AUDIT)
-    assert command("compare", "-m", "paths=sweep", "audit.alpha=0.05,0.1", *asked) == 1
-    assert "paths=sweep paths.outputs=sweeps/NAME" in capsys.readouterr().err
+    assert command("compare", "-m", "audit.alpha=0.05,0.1", *asked) == 1
+    assert "no scores below artifacts/phantom/scores" in capsys.readouterr().err
     assert not (small_line / "sweeps").exists()
     rulers = "ruler=gold,truth"
     assert command("predict", *TRAINING) == 0
@@ -127,7 +127,8 @@ def test_no_two_sweeps_of_a_second_share_a_folder(tmp_path: Path) -> None:
     (claimed[0] / "1").mkdir()
     for folder in claimed:
         (folder / "multirun.yaml").touch()
-        tidy_sweep(folder)
+        (folder / ".runs").mkdir()
+        tidy_sweep(folder, ".runs")
     (left,) = (tmp_path / "sweeps" / "audit").iterdir()
     assert sorted(path.name for path in left.iterdir()) == ["0", "multirun.yaml"]
     assert list_sweeps(tmp_path, "phantom") == [claimed[0] / "0" / "phantom"]

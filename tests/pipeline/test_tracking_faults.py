@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from tworulers.io.paths import Layout
-from tworulers.schema import Tracking
-from tworulers.stages._showing import show_result
-from tworulers.tracking import RunRecord, connect, publish, write_record
-from tworulers.tracking.store import PATIENCE_S
+from tworulers.runner.tracking import RunRecord, write_record
+from tworulers.runner.tracking.publishing import publish
+from tworulers.runner.tracking.showing import show_result
+from tworulers.runner.tracking.store import PATIENCE_S, connect
+from tworulers.schema.settings import Tracking
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 10

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import nibabel as nib
@@ -48,6 +49,7 @@ def write_repeated_patients(folder: Path) -> None:
     table.assign(dice_macro=shuffled).to_csv(folder / "gold.csv", index=False)
 
 
+@pytest.mark.slow
 def test_where_patients_repeat_significance_keeps_them_together(project: Path) -> None:
     write_repeated_patients(project)
     given = ("attributes=sex", *SMALL)
@@ -120,11 +122,12 @@ def test_the_patients_come_first_and_copies_and_the_predictions_themselves_are_n
         assert "the labels of experts (expert) show a difference between the patients" in sentence
         assert "not the patients" not in sentence
     summary = json.loads((base / "report/summary.json").read_text())
-    first = summary["answer"].split(". ")[0]
-    assert first.startswith("The labels of experts (expert) show a difference between the patients")
-    assert "worst for Male" in first
-    assert "The reference same" in summary["answer"]
-    assert "is scored by its own predictions: no verdict" in summary["answer"]
+    assert summary["patients"].startswith("By the experts' labels (expert, ")
+    assert "groups differ by Sex" in summary["patients"]
+    assert "worst for Male" in summary["patients"]
+    assert "it is too close to the model" in summary["ruler"]
+    assert "The reference same" in summary["ruler"]
+    assert "is scored by its own predictions: no verdict" in summary["ruler"]
     page = " ".join((base / "report/index.html").read_text().split())
     assert "not the patients" not in page
     assert page.index("is scored by its own predictions: no verdict") < page.index("<table")
@@ -142,7 +145,7 @@ def test_a_correction_makes_no_mechanism(project: Path) -> None:
             drawn = 0.9 - 0.02 * noise * rng.exponential(size=60) - gap * male
             wide[f"dice_{structure}"] = drawn
         wide.to_csv(project / f"{ruler}.csv", index=False)
-    said = run(
+    run(
         project, "compare", "scores.file=gold.csv", "scores.provenance=gold", "attributes=sex",
         "against.file=silver.csv", "against.provenance=silver", *SMALL,
     )  # fmt: skip
@@ -150,8 +153,73 @@ def test_a_correction_makes_no_mechanism(project: Path) -> None:
     verdicts = pd.read_parquet(folder / "verdicts.parquet").set_index("structure")
     same = verdicts.loc["macro"]
     assert (same["flip"], same["flip_unadjusted"]) == ("other_only", "both")
-    assert same["verdict"] == "not_shown"
+    assert (same["mechanism"], same["verdict"]) == 2 * ("made_by_correction",)
+    assert (same["own_p_crosses"], same["change_shown"]) == (False, False)
     assert same["not_shown_because"].startswith("made by the correction")
     assert "swap p 1, adjusted 1" in same["not_shown_because"]
-    assert same["sentence"] in " ".join(said.split())
-    assert set(verdicts.drop("macro")["verdict"]) == {"mixed"}
+    page = unescape((folder / "report" / "index.html").read_text())
+    assert same["sentence"].partition(": ")[2] in " ".join(page.split())
+    others = verdicts.drop("macro")
+    assert set(others["mechanism"]) == set(others["verdict"]) == {"both_parts_shown"}
+    assert others["sentence"].str.contains("copied or sharper cannot be told").all()
+
+    run(
+        project, "compare", "scores.file=gold.csv", "scores.provenance=gold", "attributes=sex",
+        "against.file=silver.csv", "against.provenance=silver",
+        "against.relation=shares_training", *SMALL,
+    )  # fmt: skip
+    folders = (project / "artifacts/tables/gold").glob("*/gold_and_silver*")
+    newest = max(folders, key=lambda path: path.stat().st_mtime)
+    accused = pd.read_parquet(newest / "verdicts.parquet").set_index("structure")
+    assert accused.loc["macro", "verdict"] == "made_by_correction"
+    assert set(accused.drop("macro")["verdict"]) == {"mixed"}
+    assert accused.loc["a", "sentence"].count("the silver ruler shares training data") == 1
+
+
+def write_two_experts(folder: Path) -> None:
+    """Write predictions that leave out voxels of their own, a machine's labels without the same, and experts'."""
+    rng = np.random.default_rng(6)
+    rows = ["exam_id,sex"]
+    inside = np.zeros((24, 24, 12), np.uint8)
+    inside[2:22, 2:22, 1:11] = 1
+    border = np.argwhere(inside & ~ndimage.binary_erosion(inside))
+    for i in range(24):
+        exam = f"e{i:02}"
+        rows.append(f"{exam},{'FM'[i % 2]}")
+        left_out = {
+            name: border[rng.permutation(len(border))[:voxels]]
+            for name, voxels in (("predictions", 60), ("first", 80), ("second", 80), ("machine", 6))
+        }
+        left_out["machine"] = np.concatenate([left_out["predictions"][:55], left_out["machine"]])
+        for name, voxels in left_out.items():
+            label = inside.copy()
+            label[tuple(voxels.T)] = 0
+            place = folder / name / f"{exam}.nii.gz"
+            place.parent.mkdir(exist_ok=True)
+            nib.save(nib.Nifti1Image(label, np.diag([1.0, 1.0, 3.0, 1.0])), place)
+    (folder / "exams.csv").write_text("\n".join(rows))
+
+
+@pytest.mark.slow
+def test_a_second_expert_tells_a_copy_which_one_alone_cannot(project: Path) -> None:
+    write_two_experts(project)
+    drawn = {"first": "gold", "second": "gold", "machine": "silver"}
+    for names, basis in ((("first", "machine"), "unknown"), ((*drawn,), "demonstrated_copy")):
+        references = ", ".join(
+            f"{name}: {{folder: {project / name}, provenance: {drawn[name]}}}" for name in names
+        )
+        run(
+            project, "judge", f"predictions.name={basis}",
+            f"predictions.folder={project / 'predictions'}",
+            f"+predictions.references={{{references}}}",
+            f"predictions.cohort={project / 'exams.csv'}", "+predictions.structures={organ: 1}",
+            "attributes=sex", "audit.metrics=[dice]", *SMALL,
+        )  # fmt: skip
+        compared = project / f"artifacts/judged/{basis}/comparisons/rulers/{basis}/first_machine"
+        known = json.loads((compared / "summary.json").read_text())["known"]
+        assert known["basis"] == basis
+        assert known["second_expert_exams"] >= 2
+    assert known["testimony"]["witness"] == "second"
+    assert known["testimony"]["low"] > 0.5
+    closeness = pd.read_parquet(compared / "closeness.parquet").set_index("structure").loc["macro"]
+    assert closeness["expert_ratio_low"] <= closeness["expert_ratio"] <= 1.05

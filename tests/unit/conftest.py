@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tworulers.schema import Audit
-from tworulers.schema_sources import Grouping
+from tworulers.schema.settings import Audit
+from tworulers.schema.sources import Grouping
 
 
 @pytest.fixture(scope="session")

@@ -7,13 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tworulers.audit import AuditResult
+from tworulers.battery.audit import AuditResult
+from tworulers.diagnosis.comparison import Comparison, RegimeComparison
 from tworulers.ingest.pseudonyms import hide_names, read_key, rename_person
-from tworulers.rulers import Comparison, RegimeComparison
-from tworulers.tables import Scores
-from tworulers.told_settings import hide_places, tell_settings
-from tworulers.tracking import RunRecord, list_results, list_shown, write_record
-from tworulers.tracking.shown import TABLES
+from tworulers.runner.tracking import RunRecord, write_record
+from tworulers.runner.tracking.record import list_results
+from tworulers.runner.tracking.shown import TABLES, list_shown, reduce_page
+from tworulers.schema.tables import Scores
+from tworulers.schema.told_settings import hide_places, tell_settings
 
 
 def make_result(folder: Path) -> Path:
@@ -154,3 +155,24 @@ def test_the_key_stays_outside_the_results(tmp_path: Path) -> None:
             read_key(tmp_path / name, [results])
     (tmp_path / "key").write_bytes(b"k" * 32 + b"\n")
     assert read_key(tmp_path / "key", [results]) == b"k" * 32
+
+
+def test_pictures_of_single_exams_stay_where_they_were_made(tmp_path: Path) -> None:
+    folder = make_result(tmp_path)
+    figures = folder / "figures"
+    figures.mkdir()
+    for name in ("worst_age_dice_macro.png", "gaps.svg"):
+        (figures / name).write_text("drawn")
+    page = (
+        '<p>before</p><section id="worst" class="fold"><details><img src="data:x" alt="exam e1"></details></section>'
+        "<p>after</p>"
+    )
+    (folder / "index.html").write_text(page)
+    assert {path.name for path in list_shown(folder)} == {
+        "groups.parquet", "gaps.svg", "index.html"
+    }  # fmt: skip
+    told = reduce_page(page)
+    assert "e1" not in told
+    assert told.startswith("<p>before</p>")
+    assert told.endswith("<p>after</p>")
+    assert "on the page where it was made" in told

@@ -6,8 +6,10 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
+from tworulers.cohort.grouping import assign_groups, list_left_out
 from tworulers.cohort.relate import Relation, relate_levels, relate_numbers, relate_ranks
 from tworulers.cohort.spelling import is_blank
+from tworulers.schema.sources import Attributes
 
 MISSING = "missing"
 """The level of exams without a value in Table 1."""
@@ -20,6 +22,42 @@ AGE_ABOVE_89 = 90.0
 
 SCANNER = ("manufacturer", "field_strength_t")
 """The columns that say which machine made the image."""
+
+
+def describe_cohort(
+    cohort: pd.DataFrame, attributes: Attributes, volumes: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
+    """Describe a cohort by Table 1, ages, who is in no group, and what is confounded.
+
+    Parameters
+    ----------
+    cohort : one row an exam (`tables.Cohort`).
+    attributes : the groupings that are tested.
+    volumes : ``exam_id``, ``structure`` and ``volume_mm3`` of the labels, where they are known.
+
+    Returns
+    -------
+    The tables ``table1``, ``ages``, ``left_out`` and ``confounders``.
+    """
+    groupings = attributes.groupings
+    groups = {name: assign_groups(cohort, g, groupings) for name, g in groupings.items()}
+    left_out = [
+        list_left_out(cohort, grouping, groupings).assign(grouping=name)
+        for name, grouping in groupings.items()
+    ]
+    relations = [
+        relate_scanner(cohort, groups),
+        relate_age(cohort, {n: g for n, g in groups.items() if groupings[n].column != "age"}),
+        compare_pools(cohort, groups),
+    ]
+    if volumes is not None and not volumes.empty:
+        relations.append(relate_volumes(volumes, cohort, groups))
+    return {
+        "table1": tabulate_cohort(cohort, groups),
+        "ages": summarise_ages(cohort),
+        "left_out": pd.concat(left_out, ignore_index=True) if left_out else pd.DataFrame(),
+        "confounders": pd.concat(relations, ignore_index=True),
+    }
 
 
 def tabulate_cohort(
@@ -107,8 +145,9 @@ def relate_scanner(cohort: pd.DataFrame, groups: Mapping[str, pd.Series]) -> pd.
         if column not in exams:
             continue
         scanner = exams[column].mask(is_blank(exams[column]))
+        patients = exams["patient_id"]
         rows += [
-            (name, column, relate_levels(series.reindex(exams.index), scanner))
+            (name, column, relate_levels(series.reindex(exams.index), scanner, patients))
             for name, series in groups.items()
         ]
         rows.append(("age", column, _relate_ages(exams, scanner)))
@@ -136,15 +175,20 @@ def relate_volumes(
     cohort : one row an exam.
     groups : groupings to test: a categorical by ``exam_id`` each.
     """
-    age = _rank_age(cohort.set_index("exam_id"))
-    rows = []
+    exams = cohort.set_index("exam_id")
+    age, rows = _rank_age(exams), []
     for structure, part in volumes.groupby("structure", sort=False):
         volume = part.set_index("exam_id")["volume_mm3"].astype(float)
+        whose = exams["patient_id"].reindex(volume.index)
         rows += [
-            (f"volume of {structure}", name, relate_numbers(volume, series.reindex(volume.index)))
+            (
+                f"volume of {structure}",
+                name,
+                relate_numbers(volume, series.reindex(volume.index), whose),
+            )
             for name, series in groups.items()
         ]
-        related = relate_ranks(volume, age.reindex(volume.index))
+        related = relate_ranks(volume, age.reindex(volume.index), whose)
         rows.append((f"volume of {structure}", "age", related))
     return _frame_relations(rows)
 
@@ -156,15 +200,15 @@ def compare_pools(cohort: pd.DataFrame, groups: Mapping[str, pd.Series]) -> pd.D
     the pools are comparable.
     """
     exams = cohort.set_index("exam_id")
-    pool = exams["provenance"]
+    pool, patients = exams["provenance"], exams["patient_id"]
     rows = [
-        (name, "provenance", relate_levels(series.reindex(exams.index), pool))
+        (name, "provenance", relate_levels(series.reindex(exams.index), pool, patients))
         for name, series in groups.items()
     ]
     for column in SCANNER:
         if column in exams:
             values = exams[column].mask(is_blank(exams[column]))
-            rows.append((column, "provenance", relate_levels(values, pool)))
+            rows.append((column, "provenance", relate_levels(values, pool, patients)))
     rows.append(("age", "provenance", _relate_ages(exams, pool)))
     return _frame_relations(rows)
 
@@ -177,7 +221,8 @@ def _rank_age(exams: pd.DataFrame) -> pd.Series:
 
 def _relate_ages(exams: pd.DataFrame, groups: pd.Series) -> Relation:
     """Compare ages by ranks; means would need the ages above 89."""
-    return replace(relate_numbers(_rank_age(exams), groups), ratio_of_means=float("nan"))
+    found = relate_numbers(_rank_age(exams), groups, exams["patient_id"])
+    return replace(found, ratio_of_means=float("nan"))
 
 
 def _frame_relations(rows: list[tuple[str, str, Relation]]) -> pd.DataFrame:

@@ -1,8 +1,8 @@
-"""The folds of a regime, in the form of nnU-Net's `splits_final.json`."""
+"""Which exams regimes train, validate and test on, as the table of splits says."""
 
 import pandas as pd
 
-from tworulers.schema import Split
+from tworulers.schema.settings import Split
 
 
 def list_folds(splits: pd.DataFrame, regime: str) -> list[dict[str, list[str]]]:
@@ -15,3 +15,14 @@ def list_folds(splits: pd.DataFrame, regime: str) -> list[dict[str, list[str]]]:
         }
         for fold in sorted(mine["fold"].dropna().unique())
     ]
+
+
+def list_development(splits: pd.DataFrame, regimes: list[str]) -> list[str]:
+    """List the exams that any of the regimes trains or validates on, sorted."""
+    mine = splits[splits["regime"].isin(regimes) & splits["split"].isin([Split.TRAIN, Split.VAL])]
+    return sorted(mine["exam_id"].unique())
+
+
+def list_tested(splits: pd.DataFrame) -> list[str]:
+    """List the exams that every regime predicts: those that test any of them, sorted."""
+    return sorted(splits.loc[splits["split"] == Split.TEST, "exam_id"].unique())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tworulers.cohort.split import SplitError, check_provenance, make_regimes
-from tworulers.schema import Regime, Split, SplitSettings
+from tworulers.schema.settings import Regime, Split, SplitSettings
 
 Fold = Mapping[str, Sequence[str]]
 """One fold: the exam ids under ``train`` and under ``val``."""

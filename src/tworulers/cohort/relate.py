@@ -6,6 +6,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tworulers.cohort.together import p_of_levels, p_of_numbers, p_of_slope, repeat_patients
+from tworulers.stats.groups import group_sample
+from tworulers.stats.ranks import compare_ranks
+
 PERMUTATIONS = 9_999
 """Random tables drawn where an expected count is too small for the chi-squared distribution."""
 
@@ -15,13 +19,18 @@ MIN_EXPECTED = 5
 
 @dataclass(frozen=True)
 class Relation:
-    """One test of two columns; everything but `n` is NaN where `undefined_because` says why."""
+    """One test of two columns; everything but `n` is NaN where `undefined_because` says why.
+
+    `p` counts every exam on its own; `p_verdict`, which is shown, keeps a patient's exams together where one has
+    several, and is NaN where labels can lie over patients in too few ways.
+    """
 
     test: str
     n: int
     statistic: float = float("nan")
     df: float = float("nan")
     p: float = float("nan")
+    p_verdict: float = float("nan")
     effect: float = float("nan")
     effect_name: str = ""
     ratio_of_means: float = float("nan")
@@ -29,7 +38,9 @@ class Relation:
     undefined_because: str | None = None
 
 
-def relate_levels(first: pd.Series, second: pd.Series, *, seed: int = 0) -> Relation:
+def relate_levels(
+    first: pd.Series, second: pd.Series, patients: pd.Series | None = None, *, seed: int = 0
+) -> Relation:
     """Test whether two categorical columns are independent.
 
     Pearson's chi-squared without Yates' correction and Cramer's V; where an expected count is below
@@ -38,6 +49,7 @@ def relate_levels(first: pd.Series, second: pd.Series, *, seed: int = 0) -> Rela
     Parameters
     ----------
     first, second : columns with a common index; exams missing either are left out.
+    patients : patient of each exam, same index; every exam is its own patient if None.
     seed : seed of the random tables.
     """
     both = first.notna() & second.notna()
@@ -53,10 +65,15 @@ def relate_levels(first: pd.Series, second: pd.Series, *, seed: int = 0) -> Rela
         else:
             test, p = "permutation", _permutation_p(table.to_numpy(), expected, chi2, seed)
     v = float(np.sqrt(chi2 / (n * (min(table.shape) - 1))))
-    return Relation(test, n, float(chi2), float(df), float(p), v, "cramers_v")
+    shown = float(p)
+    if patients is not None and repeat_patients(patients[both]):
+        shown = p_of_levels(first[both], second[both], patients[both], seed)
+    return Relation(test, n, float(chi2), float(df), float(p), shown, v, "cramers_v")
 
 
-def relate_numbers(values: pd.Series, groups: pd.Series) -> Relation:
+def relate_numbers(
+    values: pd.Series, groups: pd.Series, patients: pd.Series | None = None
+) -> Relation:
     """Test by ranks whether a number differs between groups.
 
     Mann-Whitney for two groups, with Cliff's delta 2U/(n1 n2) - 1 of the first group against the
@@ -67,53 +84,49 @@ def relate_numbers(values: pd.Series, groups: pd.Series) -> Relation:
     ----------
     values : numbers; exams without one are left out.
     groups : ordered categorical with the same index; exams in no group are left out.
+    patients : patient of each exam, same index; every exam is its own patient if None.
     """
-    both = values.notna() & groups.notna()
-    parts = {
-        str(name): part.to_numpy(float)
-        for name, part in values[both].groupby(groups[both], observed=True, sort=True)
-    }
-    n, k = int(both.sum()), len(parts)
+    labels = groups.astype("category")
+    sample = group_sample(values.reindex(groups.index).to_numpy(dtype=float), labels)
+    sample = sample.keep([g for g, size in enumerate(sample.sizes) if size > 0])
+    found = compare_ranks(sample)
+    n, k = found.n, len(sample.names)
     test = "mann_whitney" if k <= 2 else "kruskal_wallis"
-    small = [name for name, part in parts.items() if len(part) < 2]
-    if k < 2 or small:
+    if found.undefined_because:
+        small = [x for x, size in zip(sample.names, sample.sizes, strict=True) if size < 2]
         reason = f"fewer than two exams in {', '.join(small)}" if small else "fewer than two groups"
         return Relation(test, n, undefined_because=reason)
-    ranks = pd.Series(stats.rankdata(values[both]), index=values[both].index)
-    highest = str(ranks.groupby(groups[both], observed=True).mean().idxmax())
-    if k == 2:
-        (_, a), (_, b) = parts.items()
-        result = stats.mannwhitneyu(a, b)
-        delta = 2 * result.statistic / (len(a) * len(b)) - 1
-        ratio = float(b.mean() / a.mean()) if a.mean() else float("nan")
+    shown = found.p
+    if patients is not None and repeat_patients(patients.reindex(groups.index)):
+        shown = p_of_numbers(values.reindex(groups.index), labels, patients.reindex(groups.index))
+    highest = "" if found.highest is None else sample.names[found.highest]
+    if k > 2:
         return Relation(
-            test,
-            n,
-            result.statistic,
-            float("nan"),
-            result.pvalue,
-            delta,
-            "cliffs_delta",
-            ratio,
-            highest,
+            *(test, n, found.statistic, k - 1, found.p, shown, found.effect, "epsilon_squared"),
+            highest=highest,
         )
-    if ranks.min() == ranks.max():
-        return Relation(test, n, 0.0, k - 1, 1.0, 0.0, "epsilon_squared")
-    result = stats.kruskal(*parts.values())
-    epsilon = float((result.statistic - k + 1) / (n - k)) if n > k else float("nan")
+    first, second = sample.of(0).mean(), sample.of(1).mean()
     return Relation(
-        test, n, result.statistic, k - 1, result.pvalue, epsilon, "epsilon_squared", highest=highest
+        *(test, n, found.statistic, np.nan, found.p, shown, found.effect_textbook, "cliffs_delta"),
+        ratio_of_means=float(second / first) if first else np.nan,
+        highest=highest,
     )
 
 
-def relate_ranks(first: pd.Series, second: pd.Series) -> Relation:
+def relate_ranks(
+    first: pd.Series, second: pd.Series, patients: pd.Series | None = None
+) -> Relation:
     """Test whether two numbers rise together: Spearman's rank correlation."""
     both = first.notna() & second.notna()
     n = int(both.sum())
     if n < 3 or first[both].nunique() < 2 or second[both].nunique() < 2:
         return Relation("spearman", n, undefined_because="fewer than three exams, or no variation")
     result = stats.spearmanr(first[both], second[both])
-    return Relation("spearman", n, result.statistic, n - 2, result.pvalue, result.statistic, "rho")
+    rho, p = float(result.statistic), float(result.pvalue)
+    shown = p
+    if patients is not None and repeat_patients(patients[both]):
+        shown = p_of_slope(first[both], second[both], patients[both])
+    return Relation("spearman", n, rho, n - 2, p, shown, rho, "rho")
 
 
 def _permutation_p(table: np.ndarray, expected: np.ndarray, chi2: float, seed: int) -> float:

@@ -1,6 +1,7 @@
 """Which spellings of a column mean the same value, and which values mean that none was reported."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
@@ -22,12 +23,18 @@ NOT_REPORTED = frozenset(
 )
 """Declared codes (folded) of people who gave no answer; they are values, not blanks."""
 
+_UNSEEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
+"""Characters without width, which a copy from a page or a document brings along."""
+
 
 def fold_spelling(value: object) -> str:
-    """Return a spelling without case and without outer, doubled, or hyphens' blanks."""
+    """Return a spelling without case and without outer, doubled, or hyphens' blanks, however its letters are coded."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
-    text = re.sub(r"[\s_]+", " ", str(value)).strip().casefold()
+    text = str(value)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_UNSEEN))
+    text = re.sub(r"[\s_]+", " ", text).strip().casefold()
     return re.sub(r"\s*([-/])\s*", r"\1", text)
 
 
@@ -39,6 +46,19 @@ def is_blank(values: pd.Series) -> pd.Series:
 def is_unreported(values: pd.Series) -> pd.Series:
     """Tell which cells are blank or hold a declared code for *not reported*."""
     return is_blank(values) | values.map(fold_spelling).isin(NOT_REPORTED)
+
+
+def count_codes(values: pd.Series, missing: Iterable[str]) -> dict[str, int]:
+    """Count the cells that hold a code for no value, by the code as it stands there; empty cells are none.
+
+    Parameters
+    ----------
+    values : a text column.
+    missing : the codes.
+    """
+    codes = {fold_spelling(code) for code in missing} - {""}
+    coded = values[values.map(fold_spelling).isin(codes)].astype(str).str.strip()
+    return {str(code): int(n) for code, n in coded.value_counts(sort=False).items()}
 
 
 def find_levels(values: pd.Series, wanted: Iterable[object]) -> list[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tworulers.cohort.grouping import assign_groups
 from tworulers.cohort.spelling import is_unreported
-from tworulers.schema import Provenance, Regime, Split, SplitSettings
+from tworulers.schema.settings import Provenance, Regime, Split, SplitSettings
 
 _OTHER_STRATUM = "other"
 _ONE_STRATUM = "all"

@@ -1,13 +1,13 @@
-"""Which values of a column are in no group of a grouping, and groupings that nobody is in."""
+"""The groups of every grouping at once, which values are in none of them, and groupings that nobody is in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from tworulers.cohort.grouping import NO_GROUP, NO_NUMBER, list_left_out
-from tworulers.cohort.naming import GroupingError, describe
-from tworulers.schema_sources import Grouping
+from tworulers.cohort.grouping import assign_groups, list_left_out
+from tworulers.cohort.kinds import NO_GROUP, NO_NUMBER, GroupingError, describe
+from tworulers.schema.sources import Attributes, Grouping
 
 SHOWN = 20
 
@@ -64,7 +64,7 @@ def find_ungrouped(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
     Parameters
     ----------
     cohort : one row an exam.
-    groupings : what is asked; random groups and crossings have no values of their own.
+    groupings : what is asked; those of no column, such as random groups and crossings, have no values of their own.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def find_ungrouped(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
     """
     found = []
     for name, grouping in groupings.items():
-        if grouping.kind in ("random", "intersection"):
+        if grouping.column is None:
             continue
         out = list_left_out(cohort, grouping, groupings)
         values = out[out["reason"].isin([NO_GROUP, NO_NUMBER])].set_index("value")["exams"]
@@ -108,3 +108,80 @@ def require_groups(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
     if empty:
         raise GroupingError("\n  ".join(empty))
     return [one.describe() for one in found if one.values]
+
+
+def tell_groups(cohort: pd.DataFrame, attributes: Attributes) -> list[str]:
+    """Say which values of the audited exams are in no group, a sentence a grouping.
+
+    Raises
+    ------
+    GroupingError : a grouping cannot be made, or nobody is in any of its groups.
+    """
+    try:
+        return require_groups(cohort, attributes.groupings)
+    except GroupingError as error:
+        raise GroupingError(
+            f"{error}; join a table that describes the exams (scores.cohort, predictions.cohort, "
+            "dataset.reading.table), choose other attributes, go on with those that can be made "
+            "(attributes.possible=true), or attributes=none to look at scores and rulers alone"
+        ) from error
+
+
+def keep_possible(cohort: pd.DataFrame, attributes: Attributes) -> tuple[Attributes, list[str]]:
+    """Leave out the groupings that cannot be made or that nobody is in, where `possible` asks for that.
+
+    Parameters
+    ----------
+    cohort : one row an exam.
+    attributes : how exams are grouped.
+
+    Returns
+    -------
+    The same without these groupings, and a sentence on each of them.
+
+    Raises
+    ------
+    GroupingError : no grouping is left; with the reason of the first.
+    """
+    if not attributes.possible:
+        return attributes, []
+    kept: dict[str, Grouping] = {}
+    reasons: dict[str, GroupingError] = {}
+    for name, grouping in attributes.groupings.items():
+        try:
+            if lost := [part for part in grouping.of if part in reasons]:
+                raise GroupingError(
+                    f"grouping {describe(grouping)}: it crosses {' and '.join(lost)}"
+                )
+            require_groups(cohort, {name: grouping})
+            assign_groups(cohort, grouping, attributes.groupings)
+            kept[name] = grouping
+        except GroupingError as error:
+            reasons[name] = error
+    if reasons and not kept:
+        raise next(iter(reasons.values()))
+    told = [
+        f"{name} is left out, since it cannot be made: {error}" for name, error in reasons.items()
+    ]
+    return replace(attributes, groupings=kept), told
+
+
+def form_groups(cohort: pd.DataFrame, attributes: Attributes) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Put the audited exams into the groups of every grouping, and list who is in none and why.
+
+    Returns
+    -------
+    Indexed by exam_id, one ordered categorical column a grouping, missing where in no group; and the rows of
+    `list_left_out` with their `grouping`.
+
+    Raises
+    ------
+    GroupingError : a grouping cannot be made, or nobody is in any of its groups.
+    """
+    tell_groups(cohort, attributes)
+    columns, left_out = {}, []
+    for name, grouping in attributes.groupings.items():
+        columns[name] = assign_groups(cohort, grouping, attributes.groupings)
+        left_out.append(list_left_out(cohort, grouping, attributes.groupings).assign(grouping=name))
+    listed = pd.concat(left_out, ignore_index=True) if left_out else pd.DataFrame()
+    return pd.DataFrame(columns, index=pd.Index(cohort["exam_id"], name="exam_id")), listed

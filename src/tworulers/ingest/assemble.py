@@ -11,9 +11,9 @@ from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.inspect import Inspection, find_duplicates
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source
-from tworulers.schema import Provenance
-from tworulers.schema_sources import Dataset
-from tworulers.tables import format_axes
+from tworulers.schema.settings import Provenance
+from tworulers.schema.sources import Dataset
+from tworulers.schema.tables import format_axes
 
 EXPERT_VOLUME = "expert_volume_mm3"
 """Cohort column: volume of all structures in an expert's label, in mm3."""

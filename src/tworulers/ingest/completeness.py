@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tworulers.schema import MACRO
+from tworulers.schema.settings import MACRO
 
 _SCORE = ["structure", "metric"]
 _WHOLE = (MACRO, "all")

@@ -9,12 +9,13 @@ import pandas as pd
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.folders import NIFTI, is_debris, stem_of
 from tworulers.ingest.inspect import Inspection
+from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.midrc import EXAM, describe_exams, list_masks, read_tables
 from tworulers.ingest.people import read_root_path
 from tworulers.ingest.provenance import apply_experts, judge_provenance, read_experts
 from tworulers.ingest.source import Source, relative_to
-from tworulers.schema import Provenance
-from tworulers.schema_sources import Dataset
+from tworulers.schema.settings import Provenance
+from tworulers.schema.sources import Dataset
 
 DOCUMENTED = {"exams": 1255, "patients": 1232, "expert": 491, "auto": 764}
 """What the published download holds."""
@@ -23,39 +24,55 @@ LOCALIZER_FACTOR = 2.0
 """An exam with more than this many times the usual number of slices is a localizer."""
 
 
-def read_cspineseg(root: Path, dataset: Dataset) -> Source:
-    """List the exams of a CSpineSeg download, wherever below the root its parts were unpacked.
+@LAYOUTS.register("cspineseg")
+class CSpineSeg(DataLayout):
+    """A download of CSpineSeg, wherever below the root its parts were unpacked."""
 
-    Images and masks are paired by name, ``<patient>_Study-MR-<n>_Series-<n>`` and the same with
-    ``_SEG``; attributes and provenance come from the tables, or provenance from a list.
+    def read(self, root: Path, dataset: Dataset) -> Source:
+        """List the exams of a CSpineSeg download, wherever below the root its parts were unpacked.
 
-    Parameters
-    ----------
-    root : the folder the parts were unpacked to.
-    dataset : the list of experts' labels, where the tables do not say.
+        Images and masks are paired by name, ``<patient>_Study-MR-<n>_Series-<n>`` and the same with
+        ``_SEG``; attributes and provenance come from the tables, or provenance from a list.
 
-    Raises
-    ------
-    IngestError : neither images nor masks.
-    """
-    images, masks, faults = _find_files(root)
-    paired = sorted(set(images) & set(masks))
-    described = read_structured(root, dataset, paired)
-    faults += described.faults
-    if not paired:
-        mend = "is this the folder the download was unpacked to?"
-        fault = Fault(FaultKind.FILES, "images and their masks", "no pair", mend, str(root))
-        refuse(fault, *faults)
-    for exam in sorted(set(images) ^ set(masks)):
-        expected = "a mask" if exam in images else "an image"
-        file = relative_to(images.get(exam) or masks[exam], root)
-        mend = "copy the missing file"
-        faults.append(Fault(FaultKind.PAIRING, expected, "none", mend, file, exam))
-    exams = described.exams.assign(
-        image=[str(images[exam]) for exam in described.exams["exam_id"]],
-        label=[str(masks[exam]) for exam in described.exams["exam_id"]],
-    )
-    return Source(root, exams, faults=[*faults, *compare_counts(exams)])
+        Parameters
+        ----------
+        root : the folder the parts were unpacked to.
+        dataset : the list of experts' labels, where the tables do not say.
+
+        Raises
+        ------
+        IngestError : neither images nor masks.
+        """
+        images, masks, faults = _find_files(root)
+        paired = sorted(set(images) & set(masks))
+        described = read_structured(root, dataset, paired)
+        faults += described.faults
+        if not paired:
+            mend = "is this the folder the download was unpacked to?"
+            fault = Fault(FaultKind.FILES, "images and their masks", "no pair", mend, str(root))
+            refuse(fault, *faults)
+        for exam in sorted(set(images) ^ set(masks)):
+            expected = "a mask" if exam in images else "an image"
+            file = relative_to(images.get(exam) or masks[exam], root)
+            mend = "copy the missing file"
+            faults.append(Fault(FaultKind.PAIRING, expected, "none", mend, file, exam))
+        exams = described.exams.assign(
+            image=[str(images[exam]) for exam in described.exams["exam_id"]],
+            label=[str(masks[exam]) for exam in described.exams["exam_id"]],
+        )
+        return Source(root, exams, faults=[*faults, *compare_counts(exams)])
+
+    def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:
+        """Leave out localizers, told by geometry: far more slices than the others along the shortest axis."""
+        slices = {i.exam_id: min(i.shape) for i in inspections if i.shape}
+        if not slices:
+            return {}
+        usual = float(np.median(list(slices.values())))
+        return {
+            exam: f"localizer by its geometry: {count} slices, where {usual:g} are usual"
+            for exam, count in slices.items()
+            if count > LOCALIZER_FACTOR * usual
+        }
 
 
 def read_structured(root: Path, dataset: Dataset, exam_ids: Sequence[str] | None = None) -> Source:
@@ -104,19 +121,6 @@ def compare_counts(exams: pd.DataFrame) -> list[Fault]:
         return []
     words = ", ".join(f"{found[name]} {name} (documented: {DOCUMENTED[name]})" for name in found)
     return [Fault(FaultKind.COUNTS, "", words, note=True, details={"found": found})]
-
-
-def find_localizers(inspections: Sequence[Inspection]) -> dict[str, str]:
-    """Tell localizers by geometry: far more slices than the others along the shortest axis."""
-    slices = {i.exam_id: min(i.shape) for i in inspections if i.shape}
-    if not slices:
-        return {}
-    usual = float(np.median(list(slices.values())))
-    return {
-        exam: f"localizer by its geometry: {count} slices, where {usual:g} are usual"
-        for exam, count in slices.items()
-        if count > LOCALIZER_FACTOR * usual
-    }
 
 
 def _find_files(root: Path) -> tuple[dict[str, Path], dict[str, Path], list[Fault]]:

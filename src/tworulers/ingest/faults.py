@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from tworulers.file_names import escape_controls
+from tworulers.schema.file_names import escape_controls
 
 
 class FaultKind(StrEnum):
@@ -89,3 +90,8 @@ def refuse(*faults: Fault) -> None:
     wrong = [fault for fault in faults if not fault.note]
     if wrong:
         raise IngestError(wrong)
+
+
+def table_fault(path: Path, expected: str, found: str, mend: str) -> Fault:
+    """Make a fault of a table as a whole."""
+    return Fault(FaultKind.TABLE, expected, found, mend, file=str(path))

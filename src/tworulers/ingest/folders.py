@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tworulers.ingest.faults import Fault, FaultKind
-
-NIFTI = (".nii.gz", ".nii")
-"""How a NIfTI file ends, in any case of letters."""
-
-EXAM = "{exam}"
-"""Where a pattern of file names, without extension, has the name of the exam."""
+from tworulers.ingest.id_rules import EXAM as EXAM
+from tworulers.io.image_files import IMAGES as IMAGES
+from tworulers.io.image_files import NIFTI as NIFTI
+from tworulers.io.image_files import stem_of as stem_of
 
 _OTHER_IMAGES = (
     ".mha",
     ".mhd",
     ".nrrd",
+    ".nhdr",
     ".dcm",
     ".img",
     ".hdr",
@@ -31,11 +30,15 @@ _CHANNEL = re.compile(r"^(?P<exam>.+)_(?P<channel>\d{4})$")
 
 @dataclass(frozen=True)
 class Listing:
-    """The images of a folder by name without extension, and notes on what else lay there."""
+    """The images of a folder by name without extension, and notes on what else lay there.
+
+    Where there is one image a structure, files are the folders that hold those of an exam, and `parts` their names.
+    """
 
     folder: str
     files: dict[str, Path]
     faults: list[Fault]
+    parts: tuple[str, ...] = ()
 
 
 def is_debris(path: Path) -> bool:
@@ -43,22 +46,14 @@ def is_debris(path: Path) -> bool:
     return path.name.startswith(".") or path.name.casefold() in _DEBRIS
 
 
-def stem_of(path: Path) -> str:
-    """Return the name of a NIfTI file without its extension."""
-    name = path.name
-    for extension in NIFTI:
-        if name.casefold().endswith(extension):
-            return name[: -len(extension)]
-    return path.stem
-
-
-def list_images(folder: Path, root: Path) -> Listing:
-    """List the NIfTI files of a folder, ignoring debris and naming every other image.
+def list_images(folder: Path, root: Path, endings: tuple[str, ...] = NIFTI) -> Listing:
+    """List the images of a folder, ignoring debris and naming every image of another kind.
 
     Parameters
     ----------
     folder : a folder; missing is a fault.
     root : the folder that names in messages are relative to.
+    endings : how the images end that are read, in any case of letters.
     """
     shown = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
     if not folder.is_dir():
@@ -72,7 +67,7 @@ def list_images(folder: Path, root: Path) -> Listing:
     for path in sorted(folder.iterdir()):
         if is_debris(path):
             debris += 1
-        elif path.name.casefold().endswith(NIFTI):
+        elif path.name.casefold().endswith(endings):
             name = stem_of(path)
             if name in files:
                 faults.append(

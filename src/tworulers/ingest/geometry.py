@@ -4,7 +4,7 @@ import nibabel as nib
 import numpy as np
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.io.images import Header, same_grid
+from tworulers.io.images import SAME_PLACE_MM, Header, same_grid
 
 MAX_SHEAR = 1e-3
 """Largest cosine between two axes that is still rounding."""
@@ -14,6 +14,11 @@ DISAGREEMENT_MM = 0.1
 
 PLAUSIBLE_MM = (0.05, 20.0)
 """Voxel sizes outside this range are rather micrometres, metres, or no sizes at all."""
+
+
+TOLERANCE = f"voxels within {SAME_PLACE_MM:g} mm of each other lie at one place"
+
+NO_POSITION = "no position in the header (in NIfTI: sform and qform codes are 0)"
 
 
 def check_affine(header: Header, exam: str, file: str) -> list[Fault]:
@@ -61,7 +66,7 @@ def note_positions(header: Header, exam: str, file: str) -> list[Fault]:
     The sform is in force where its code is above 0, otherwise the qform.
     """
     if not header.placed:
-        found = "no position in the header (sform and qform codes are 0): only spacing is known"
+        found = f"{NO_POSITION}: only spacing is known"
         return [Fault(FaultKind.GEOMETRY, "", found, "", file, exam, note=True)]
     apart = measure_disagreement(header)
     if apart < DISAGREEMENT_MM:
@@ -72,12 +77,11 @@ def note_positions(header: Header, exam: str, file: str) -> list[Fault]:
 
 def measure_disagreement(header: Header) -> float:
     """Return how far apart sform and qform put a corner, in mm; 0 where the header holds one of them or none."""
-    stored = nib.load(header.path).header
-    sform, qform = (form(coded=True)[0] for form in (stored.get_sform, stored.get_qform))
-    if sform is None or qform is None:
+    if header.second is None:
         return 0.0
     corners = np.array([[0, 0, 0, 1], [*(size - 1 for size in header.shape), 1]]).T
-    return float(np.linalg.norm(((sform - qform) @ corners)[:3], axis=0).max())
+    apart = (header.affine - header.second) @ corners
+    return float(np.linalg.norm(apart[:3], axis=0).max())
 
 
 def compare_grids(
@@ -103,31 +107,9 @@ def compare_grids(
                 details={"image": list(image.shape), "label": list(label.shape)},
             )
         ]
-    if same_grid(image, label):
+    if image.placed and label.placed and same_grid(image, label):
         return []
-    if not (image.placed and label.placed) and same_spacing(image, label):
-        found = "image and label do not both hold a position: their voxels are taken to correspond by index"
-        return [Fault(FaultKind.GEOMETRY, "", found, "", file, exam, note=True)]
-    details: dict[str, object] = {}
-    codes = [orientation(header) if header.placed else "unknown" for header in (image, label)]
-    if codes[0] != codes[1]:
-        expected, found = f"the image's orientation {codes[0]}", codes[1]
-    elif not same_spacing(image, label):
-        expected = f"the image's spacing {_show(image.spacing)} mm"
-        found = f"{_show(label.spacing)} mm"
-    elif not np.allclose(image.affine[:3, :3], label.affine[:3, :3], rtol=1e-3, atol=1e-3):
-        expected = "the image's axes"
-        found = f"axes turned by {_angle(image, label):.2f} degrees"
-    else:
-        origins = [header.affine[:3, 3] for header in (image, label)]
-        offset = float(np.linalg.norm(origins[1] - origins[0]))
-        expected = f"the image's origin {_show(tuple(origins[0]))}"
-        found = f"{_show(tuple(origins[1]))}, {offset:.4g} mm away"
-        details = {
-            "origin_image_xyz_mm": [float(x) for x in origins[0]],
-            "origin_label_xyz_mm": [float(x) for x in origins[1]],
-            "offset_mm": offset,
-        }
+    expected, found, details = _tell_difference(image, label)
     mend = (
         "voxels are taken to correspond, as reading.trust_grid says"
         if trusted
@@ -137,6 +119,41 @@ def compare_grids(
     return [
         Fault(FaultKind.GEOMETRY, expected, found, mend, file, exam, note=trusted, details=details)
     ]
+
+
+def _tell_difference(image: Header, label: Header) -> tuple[str, str, dict[str, object]]:
+    """Say what was expected of the grid of a label and what was found, and the numbers for machines."""
+    details: dict[str, object] = {}
+    codes = [orientation(header) if header.placed else "unknown" for header in (image, label)]
+    if not same_spacing(image, label):
+        expected = f"the image's spacing {_show(image.spacing)} mm"
+        found = f"{_show(label.spacing)} mm"
+    elif "unknown" in codes:
+        lacking = [
+            name for name, code in zip(("image", "label"), codes, strict=True) if code == "unknown"
+        ]
+        expected, found = (
+            "a position in both headers",
+            f"{NO_POSITION} of the {' and of the '.join(lacking)}",
+        )
+    elif codes[0] != codes[1]:
+        expected, found = f"the image's orientation {codes[0]}", codes[1]
+        details = {"orientation_image": codes[0], "orientation_label": codes[1]}
+    elif not np.allclose(image.affine[:3, :3], label.affine[:3, :3], rtol=1e-3, atol=1e-3):
+        expected = "the image's axes"
+        found = f"axes turned by {_angle(image, label):.2f} degrees"
+        details = {"degrees": _angle(image, label)}
+    else:
+        origins = [header.affine[:3, 3] for header in (image, label)]
+        offset = float(np.linalg.norm(origins[1] - origins[0]))
+        expected = f"the image's origin {_show(tuple(origins[0]))}"
+        found = f"{_show(tuple(origins[1]))}, {offset:.4g} mm away ({TOLERANCE})"
+        details = {
+            "origin_image_xyz_mm": [float(x) for x in origins[0]],
+            "origin_label_xyz_mm": [float(x) for x in origins[1]],
+            "offset_mm": offset,
+        }
+    return expected, found, details
 
 
 def same_spacing(first: Header, second: Header) -> bool:

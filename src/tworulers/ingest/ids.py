@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pandas as pd
 
-from tworulers.file_names import escape_controls, find_meeting_names, find_name_fault
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.source import Source
+from tworulers.schema.file_names import escape_controls, find_meeting_names, find_name_fault
 
 COLUMNS = {"exam_id": "an exam id", "patient_id": "a patient id"}
 MEND = "use letters, digits, spaces, - and _, or another column"

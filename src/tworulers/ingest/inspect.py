@@ -1,10 +1,7 @@
 """Whether the files of an exam can be used: readable, on one grid, with the declared labels."""
 
-import gzip
 import hashlib
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +15,9 @@ from tworulers.ingest.geometry import check_affine, compare_grids, note_position
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.source import Source, relative_to
 from tworulers.io.images import ImageError, ImageVolume, read_header, read_image
-from tworulers.schema_sources import Dataset
+from tworulers.io.makers import find_gzip_damage
+from tworulers.io.pool import iterate_in_pool
+from tworulers.schema.sources import Dataset
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def inspect_source(
         )
         for row in source.exams[["exam_id", "image", "label"]].itertuples(index=False)
     ]
-    yield from _map(tasks, processes)
+    yield from iterate_in_pool(inspect_exam, tasks, processes)
 
 
 def inspect_exam(files: ExamFiles) -> Inspection:
@@ -138,15 +137,6 @@ def find_duplicates(inspections: Sequence[Inspection], patients: pd.Series) -> l
                 )
             )
     return faults
-
-
-def _map(tasks: Sequence[ExamFiles], processes: int) -> Iterator[Inspection]:
-    """Inspect exams in order, in worker processes where there is enough to share."""
-    if processes <= 1 or len(tasks) < 8:
-        yield from map(inspect_exam, tasks)
-        return
-    with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(inspect_exam, tasks, chunksize=4)
 
 
 def _read_voxels(files: ExamFiles, readable: set[Path], faults: list[Fault]) -> dict[str, Any]:
@@ -233,13 +223,6 @@ def _try(
 
 def _explain(path: Path, error: ImageError) -> str:
     """Return what is wrong with a file; a gzip stream that ends early is called that."""
-    if error.kind == "unreadable" and path.name.endswith(".gz"):
-        try:
-            with gzip.open(path) as stream:
-                while stream.read(1 << 20):
-                    pass
-        except EOFError:
-            return "the gzip stream ends early (a truncated copy); copy the file again"
-        except (OSError, zlib.error) as damage:
-            return f"the gzip stream is damaged ({damage}); copy the file again"
-    return str(error).removeprefix(str(path)).lstrip(": ")
+    packed = error.kind == "unreadable" and path.name.endswith(".gz")
+    damage = find_gzip_damage(path) if packed else ""
+    return damage or str(error).removeprefix(str(path)).lstrip(": ")

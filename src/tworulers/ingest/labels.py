@@ -1,14 +1,19 @@
 """What a label map holds once a person's replacements of its values are made."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tworulers.io.images import LabelVolume, read_label
+from tworulers.io.images import LabelVolume
+from tworulers.io.label_maps import read_label
 from tworulers.io.label_values import WIDEST_TABLE, ValueMap
 
 BACKGROUND = "background"
 OTHERS = "*"
 """The entry of a label map that stands for every value no other entry names."""
+
+
+_ENTRY = re.compile(r"\s*(?P<first>-?\d+)\s*(?:-\s*(?P<last>-?\d+)\s*)?")
 
 
 def read_mapped_label(
@@ -39,7 +44,7 @@ def expand_label_map(
 
     Parameters
     ----------
-    label_map : structure, or `background`, to its stored values: `5`, a range `26-50`, or `*` for
+    label_map : structure, or `background`, to its stored values: `5`, `-1`, a range `26-50`, or `*` for
         every value not named. An empty one says that the stored values are the structures' own.
     structures : value of each structure.
 
@@ -60,16 +65,17 @@ def expand_label_map(
             if entry.strip() == OTHERS:
                 others.append(name)
                 continue
-            first, _, last = entry.partition("-")
-            if not (first.strip().isdecimal() and (not last or last.strip().isdecimal())):
+            match = _ENTRY.fullmatch(entry)
+            if match is None:
                 faults.append(f"{entry!r} of {name!r} is no value, no range such as 26-50, no *")
                 continue
-            if int(last or first) - int(first) >= WIDEST_TABLE:
+            first, last = int(match["first"]), int(match["last"] or match["first"])
+            if last - first >= WIDEST_TABLE:
                 faults.append(
                     f"{entry!r} of {name!r} is a range of more than {WIDEST_TABLE} values"
                 )
                 continue
-            for value in range(int(first), int(last or first) + 1):
+            for value in range(first, last + 1):
                 taken = stands_for.setdefault(value, meant.get(name, 0))
                 if taken != meant.get(name, 0):
                     faults.append(f"{value} is named twice, last for {name!r}")

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.ids import find_id_faults
+from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.people import (
     clean_attributes,
     collapse_duplicates,
@@ -15,52 +16,60 @@ from tworulers.ingest.people import (
 from tworulers.ingest.provenance import apply_experts, read_experts, read_provenance
 from tworulers.ingest.source import Source
 from tworulers.ingest.text_table import FIRST_ROW, read_text_table
-from tworulers.schema import Provenance
-from tworulers.schema_sources import Dataset
+from tworulers.schema.settings import Provenance
+from tworulers.schema.sources import Dataset
 
 
-def read_manifest(root: Path, dataset: Dataset) -> Source:
-    """List the exams of a manifest: CSV, TSV, spreadsheet-made CSV or Parquet, one row an exam.
+@LAYOUTS.register("manifest")
+class Manifest(DataLayout):
+    """A table of exams that names their files below the data root."""
 
-    Parameters
-    ----------
-    root : the folder that file names are relative to; files outside it are refused.
-    dataset : the table, its columns and codes for no value, and who drew the labels.
+    def read(self, root: Path, dataset: Dataset) -> Source:
+        """List the exams of a manifest: CSV, TSV, spreadsheet-made CSV or Parquet, one row an exam.
 
-    Raises
-    ------
-    IngestError : no readable table, or no column of exams or images.
-    """
-    reading = dataset.reading
-    path = read_root_path(reading.table or "manifest.csv", root)
-    file = path.name
-    table, renamed = rename_columns(read_text_table(path), reading.columns, file)
-    absent = [column for column in ("exam_id", "image") if column not in table]
-    if absent:
-        mend = "map them with dataset.reading.columns"
-        refuse(Fault(FaultKind.TABLE, f"columns {', '.join(absent)}", f"{list(table)}", mend, file))
-    unsafe = find_id_faults(table, file, FIRST_ROW)
-    faults = [*renamed, *(fault for fault, _ in unsafe)]
-    exclusions = {
-        str(table["exam_id"].iloc[row]): fault.describe() for fault, rows in unsafe for row in rows
-    }
-    table = table[~table["exam_id"].isin(list(exclusions))]
-    table, found_faults = clean_attributes(table, "exam_id", reading.missing, file)
-    faults += found_faults
-    table, found_faults = collapse_duplicates(table, "exam_id", file)
-    faults += found_faults
-    if "patient_id" not in table:
-        table["patient_id"] = table["exam_id"]
-        found = "no column of patients: every exam counts as a patient of its own"
-        faults.append(Fault(FaultKind.TABLE, "", found, "add patient_id", file, note=True))
-    if "label" not in table:
-        table["label"] = None
-    for column in ("image", "label"):
-        table[column] = _locate(table, column, root, file, exclusions, faults)
-    table["provenance"] = _decide_provenance(table, root, dataset, file, faults)
-    unclear = table["provenance"].isna()
-    exclusions |= dict.fromkeys(table.loc[unclear, "exam_id"], "who drew the label is not told")
-    return Source(root, table.reset_index(drop=True), faults=faults, exclusions=exclusions)
+        Parameters
+        ----------
+        root : the folder that file names are relative to; files outside it are refused.
+        dataset : the table, its columns and codes for no value, and who drew the labels.
+
+        Raises
+        ------
+        IngestError : no readable table, or no column of exams or images.
+        """
+        reading = dataset.reading
+        path = read_root_path(reading.table or "manifest.csv", root)
+        file = path.name
+        table, renamed = rename_columns(read_text_table(path), reading.columns, file)
+        absent = [column for column in ("exam_id", "image") if column not in table]
+        if absent:
+            mend = "map them with dataset.reading.columns"
+            refuse(
+                Fault(FaultKind.TABLE, f"columns {', '.join(absent)}", f"{list(table)}", mend, file)
+            )
+        unsafe = find_id_faults(table, file, FIRST_ROW)
+        faults = [*renamed, *(fault for fault, _ in unsafe)]
+        exclusions = {
+            str(table["exam_id"].iloc[row]): fault.describe()
+            for fault, rows in unsafe
+            for row in rows
+        }
+        table = table[~table["exam_id"].isin(list(exclusions))]
+        table, found_faults = clean_attributes(table, "exam_id", reading.missing, file)
+        faults += found_faults
+        table, found_faults = collapse_duplicates(table, "exam_id", file)
+        faults += found_faults
+        if "patient_id" not in table:
+            table["patient_id"] = table["exam_id"]
+            found = "no column of patients: every exam counts as a patient of its own"
+            faults.append(Fault(FaultKind.TABLE, "", found, "add patient_id", file, note=True))
+        if "label" not in table:
+            table["label"] = None
+        for column in ("image", "label"):
+            table[column] = _locate(table, column, root, file, exclusions, faults)
+        table["provenance"] = _decide_provenance(table, root, dataset, file, faults)
+        unclear = table["provenance"].isna()
+        exclusions |= dict.fromkeys(table.loc[unclear, "exam_id"], "who drew the label is not told")
+        return Source(root, table.reset_index(drop=True), faults=faults, exclusions=exclusions)
 
 
 def _locate(

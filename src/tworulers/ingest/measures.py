@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from tworulers.schema import Metric
-from tworulers.schema_sources import Measure
+from tworulers.schema.metric import Metric
+from tworulers.schema.sources import Measure
 
 
 def declare_metric(name: str, measure: Measure) -> Metric:

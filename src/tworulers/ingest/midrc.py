@@ -11,8 +11,8 @@ from tworulers.ingest.folders import is_debris, stem_of
 from tworulers.ingest.people import clean_attributes, collapse_duplicates
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, relative_to
 from tworulers.ingest.text_table import read_text_table
-from tworulers.schema import Provenance
-from tworulers.schema_sources import CODES_FOR_NOTHING
+from tworulers.schema.settings import Provenance
+from tworulers.schema.sources import CODES_FOR_NOTHING
 
 Tables = dict[str, pd.DataFrame]
 

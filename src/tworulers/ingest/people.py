@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tworulers.cohort.spelling import fold_spelling, is_blank, merge_spellings
+from tworulers.cohort.spelling import count_codes, fold_spelling, is_blank, merge_spellings
 from tworulers.ingest.ages import AgeStatus, read_age
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 
@@ -137,10 +137,17 @@ def clean_attributes(
     """
     codes = {fold_spelling(code) for code in missing}
     frame = table.copy()
+    counts: dict[str, dict[str, int]] = {}
     for column in frame:
         if column in (key, "exam_id", "patient_id", "image", "label"):
             continue
         empty = is_blank(frame[column]) | frame[column].map(fold_spelling).isin(codes)
+        blank = int(is_blank(frame[column]).sum())
+        coded = ({"": blank} if 0 < blank < len(frame) else {}) | count_codes(
+            frame[column], missing
+        )
+        if coded:
+            counts[str(column)] = coded
         frame[column] = frame[column].mask(empty)
     faults: list[Fault] = []
     if "age" in frame:
@@ -164,7 +171,18 @@ def clean_attributes(
                 )
                 for row in changes.itertuples()
             ]
+    if counts:
+        faults.append(Fault(FaultKind.TABLE, "", tell_codes(counts), file=file, note=True))
     return frame, faults
+
+
+def tell_codes(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Say which codes count as no value, with the number of cells by column."""
+    listed = "; ".join(
+        f"{column} {', '.join(f'{code!r} {n}' for code, n in found.items())}"
+        for column, found in counts.items()
+    )
+    return f"cells that count as no value, by code ('missing' lists the codes, [''] has none): {listed}"
 
 
 def collapse_duplicates(
@@ -268,7 +286,7 @@ def _clean_ages(frame: pd.DataFrame, key: str, file: str) -> tuple[pd.DataFrame,
             FaultKind.TABLE,
             "an age of 0 to 120 years",
             repr(cell),
-            "correct it; until then the age counts as missing",
+            f"correct it, or list it among the codes for no value (missing=['',NA,'{cell.strip()}'] of the table)",
             file,
             str(name),
             details={"age": cell},

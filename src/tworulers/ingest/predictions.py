@@ -1,99 +1,30 @@
-"""Which predictions made elsewhere belong to which references, and whether they compare."""
+"""Whether predictions made elsewhere and their references lie on one grid, and how they are brought onto one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.ingest.folders import EXAM, list_images, pick_named
 from tworulers.ingest.geometry import (
     DISAGREEMENT_MM,
+    NO_POSITION,
+    TOLERANCE,
+    check_affine,
     measure_disagreement,
     orientation,
     same_spacing,
 )
 from tworulers.ingest.labels import read_mapped_label
-from tworulers.io.images import (
-    Header,
-    ImageError,
-    LabelVolume,
-    Volume,
-    read_header,
-    read_label,
-    same_grid,
-)
+from tworulers.ingest.pairing import Pairing
+from tworulers.io.images import Header, ImageError, LabelVolume, Volume, read_header, same_grid
+from tworulers.io.label_maps import read_label
 from tworulers.io.label_values import ValueMap
 
 SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """Predictions and one reference folder, paired by name.
-
-    Attributes
-    ----------
-    pairs : ``exam_id``, ``prediction`` and ``reference`` (absolute paths), one row a pair.
-    missing : exams with a reference and no prediction.
-    extra : exams with a prediction and no reference.
-    faults : one fault each of the missing, notes on the extra, and what else lay in the folders.
-    """
-
-    pairs: pd.DataFrame
-    missing: list[str]
-    extra: list[str]
-    faults: list[Fault]
-
-    @property
-    def share(self) -> str:
-        """How many references have a prediction, in words: ``3 of 4 cases``."""
-        return f"{len(self.pairs)} of {len(self.pairs) + len(self.missing)} cases"
-
-
-def pair_predictions(
-    predictions: Path,
-    references: Path,
-    exam_ids: Iterable[str] | None = None,
-    patterns: tuple[str, str] = (EXAM, EXAM),
-) -> Pairing:
-    """Pair two folders of label maps by name; side files of other kinds are ignored.
-
-    Parameters
-    ----------
-    predictions, references : folders of NIfTI label maps named by exam.
-    exam_ids : the exams that matter; all where not given.
-    patterns : how predictions and references are called, without extension: ``{exam}_seg``. Images
-        called otherwise are none of them.
-    """
-    predicted = pick_named(list_images(predictions, predictions.parent), patterns[0])
-    referred = pick_named(list_images(references, references.parent), patterns[1])
-    wanted = None if exam_ids is None else set(exam_ids)
-    known = {e: p for e, p in referred.files.items() if wanted is None or e in wanted}
-    pairs = sorted(set(known) & set(predicted.files))
-    missing = sorted(set(known) - set(predicted.files))
-    extra = sorted(set(predicted.files) - set(referred.files))
-    faults = [*predicted.faults, *referred.faults]
-    mend = "predict the exam, or take its reference out"
-    faults += [
-        Fault(FaultKind.PAIRING, "a prediction", "none", mend, f"{referred.folder}/{e}", e)
-        for e in missing
-    ]
-    faults += [
-        Fault(FaultKind.PAIRING, "", "no reference", "", f"{predicted.folder}/{e}", e, note=True)
-        for e in extra
-    ]
-    faults += [
-        Fault(FaultKind.PAIRING, "a reference", "none", "add it", referred.folder, exam)
-        for exam in sorted((wanted or set()) - set(referred.files))
-    ]
-    rows = [(exam, str(predicted.files[exam]), str(known[exam])) for exam in pairs]
-    frame = pd.DataFrame(rows, columns=["exam_id", "prediction", "reference"]).astype("str")
-    return Pairing(frame, missing, extra, faults)
 
 
 def read_pair(
@@ -131,7 +62,7 @@ def bring_together(
     """Bring a label map onto the grid of another of the same exam.
 
     One that is stored with flipped or swapped axes is turned, since both files say where their voxels are. Where one
-    of them does not, voxels correspond by index if shape and spacing agree. Any other difference is refused.
+    of them does not, or they differ otherwise, they are refused.
 
     Parameters
     ----------
@@ -160,9 +91,7 @@ def corresponds(first: Header, second: Header, *, trust_grid: bool = False) -> b
     """Tell whether the voxels of two headers correspond by index."""
     if trust_grid:
         return first.shape == second.shape
-    if first.placed and second.placed:
-        return same_grid(first, second)
-    return first.shape == second.shape and same_spacing(first, second)
+    return first.placed and second.placed and same_grid(first, second)
 
 
 def turn_to(volume: LabelVolume, target: LabelVolume) -> LabelVolume:
@@ -214,7 +143,7 @@ def find_identical(pairing: Pairing, name: str) -> list[Fault]:
 def check_pairs(pairing: Pairing, *, trust_grid: bool = False) -> list[Fault]:
     """List the pairs that cannot be read or do not lie on one grid, from headers alone.
 
-    Files whose header holds no position are named in one note: their voxels are taken by index.
+    Files whose header holds no position are named in one note; they compare only where `trust_grid` says so.
 
     Parameters
     ----------
@@ -223,7 +152,9 @@ def check_pairs(pairing: Pairing, *, trust_grid: bool = False) -> list[Fault]:
     """
     faults = []
     unplaced: list[str] = []
+    moved: list[str] = []
     divided: dict[str, float] = {}
+    odd: dict[str, list[str]] = {}
     for row in pairing.pairs.itertuples(index=False):
         exam = str(row.exam_id)
         try:
@@ -231,26 +162,48 @@ def check_pairs(pairing: Pairing, *, trust_grid: bool = False) -> list[Fault]:
         except ImageError as error:
             faults.append(Fault(FaultKind.FILES, "", str(error), exam=exam))
             continue
-        unplaced += [_show(header.path) for header in (judged, judge) if not header.placed]
         for header in (judged, judge):
+            for fault in _check_header(header, exam):
+                if fault.note:
+                    odd.setdefault(fault.expected, []).append(_show(header.path))
+                else:
+                    faults.append(fault)
             apart = measure_disagreement(header)
             if apart >= DISAGREEMENT_MM:
                 divided[_show(header.path)] = apart
+        unplaced += [_show(header.path) for header in (judged, judge) if not header.placed]
         if not corresponds(judged, judge, trust_grid=trust_grid):
             faults.append(_compare_headers(judged, judge, exam))
-    if unplaced:
-        found = (
-            f"{len(unplaced)} files hold no position in their header (sform and qform codes are 0): "
-            f"{_list(unplaced)}; their voxels are taken to correspond by index, never turned"
+        elif trust_grid and judged.placed and judge.placed and not same_grid(judged, judge):
+            moved.append(exam)
+    trusted = "; their voxels are taken to correspond by index, as trust_grid says" * trust_grid
+    told = [
+        (unplaced, f"{len(unplaced)} files hold {NO_POSITION}: {_list(unplaced)}{trusted}"),
+        (
+            moved,
+            f"{len(moved)} pairs lie at different places by their headers: {_list(moved)}{trusted}",
+        ),
+    ]
+    told += [
+        (
+            names,
+            f"{len(names)} files have no {expected}: {_list(names)}; surface distances take them as they are",
         )
-        faults.append(Fault(FaultKind.GEOMETRY, "", found, note=True))
+        for expected, names in odd.items()
+    ]
     if divided:
-        found = (
-            f"sform and qform lie up to {max(divided.values()):.4g} mm apart in {len(divided)} files, the sform is in "
-            f"force: {_list(list(divided))}"
-        )
-        faults.append(Fault(FaultKind.GEOMETRY, "", found, note=True))
+        apart = max(divided.values())
+        found = f"sform and qform lie up to {apart:.4g} mm apart in {len(divided)} files, the sform is in force"
+        told.append((list(divided), f"{found}: {_list(list(divided))}"))
+    faults += [Fault(FaultKind.GEOMETRY, "", found, note=True) for names, found in told if names]
     return faults
+
+
+def _check_header(header: Header, exam: str) -> list[Fault]:
+    """List what is wrong with one affine; a sheared or odd one is a note, since overlap does not ask for it."""
+    found = check_affine(header, exam, _show(header.path))
+    usable = np.isfinite(header.affine).all() and abs(np.linalg.det(header.affine[:3, :3])) > 1e-9
+    return [replace(fault, note=bool(usable)) for fault in found]
 
 
 def _list(names: list[str]) -> str:
@@ -265,12 +218,15 @@ def _compare_headers(judged: Header, judge: Header, exam: str) -> Fault:
     if turned.shape != judge.shape:
         expected, found = f"the reference's shape {judge.shape}", f"{judged.shape}"
         return Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam)
-    if not placed:
+    if not placed and not same_spacing(judged, judge):
         found = f"spacing {_write_spacing(turned, judge)}"
         return Fault(FaultKind.GEOMETRY, "the reference's spacing", found, mend, exam=exam)
+    if not placed:
+        expected, found = "a position in both headers", "none in one of them or in both"
+        return Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam)
     if not same_grid(turned, judge):
         offset = float(np.linalg.norm(turned.affine[:3, 3] - judge.affine[:3, 3]))
-        expected = "the reference's place and spacing"
+        expected = f"the reference's place and spacing ({TOLERANCE})"
         found = f"origins {offset:.4g} mm apart, spacing {_write_spacing(turned, judge)}"
         return Fault(FaultKind.GEOMETRY, expected, found, mend, exam=exam)
     found = f"orientations differ: {orientation(judged)}/{orientation(judge)}; turned"
@@ -282,8 +238,9 @@ def _mend(first: Header, second: Header) -> str:
     if not unplaced:
         return "resample the prediction to the reference"
     return (
-        f"the header of {' and '.join(unplaced)} holds no position (sform and qform codes are 0), so nothing can be "
-        "turned: export the files on one grid, or set predictions.trust_grid=true if their voxels correspond"
+        f"the header of {' and '.join(unplaced)} holds no position (in NIfTI: sform and qform codes are 0), so nobody "
+        "knows which voxels correspond: export the files with their positions, or set predictions.trust_grid=true if "
+        "voxels correspond by index"
     )
 
 

@@ -8,7 +8,7 @@ from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import stem_of
 from tworulers.ingest.text_table import read_text_table
-from tworulers.schema import Provenance
+from tworulers.schema.settings import Provenance
 
 _GOLD = {"gold", "expert", "experts", "manual", "retrospective expert", "human", "radiologist"}
 _SILVER = {

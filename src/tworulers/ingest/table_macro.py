@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tworulers.metrics.macro import average_structures, count_partial, list_structures, require_rule
-from tworulers.schema import MACRO
+from tworulers.schema.settings import MACRO
 
 
 def add_macro(scores: pd.DataFrame, rule: str, notes: list[str]) -> pd.DataFrame:

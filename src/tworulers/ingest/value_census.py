@@ -1,16 +1,18 @@
 """Which values the label maps of a folder hold, and what that says of the structures that are asked for."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.io.images import ImageError, count_label_values
+from tworulers.io.images import ImageError
+from tworulers.io.label_maps import count_label_values
 from tworulers.io.label_values import ValueMap
+from tworulers.io.pool import iterate_in_pool
 
-SHOWN = 20
+SHOWN, FEW = 20, 5
 
 
 @dataclass(frozen=True)
@@ -35,18 +37,23 @@ class Census:
         return dict(sorted(files.items()))
 
 
-def take_census(folder: str, files: Mapping[str, Path], processes: int) -> Census:
+def take_census(
+    folder: str, files: Mapping[str, Path], processes: int, stands_for: ValueMap | None = None
+) -> Census:
     """Count the values of label maps, several at a time.
 
     Parameters
     ----------
     folder : its name in messages.
     files : label map by exam.
+    stands_for : masks a structure, or a threshold, where the folder has them.
     processes : worker processes; 1 works in this one.
     """
     exams: dict[str, Mapping[int, int]] = {}
     faults = []
-    for exam, found in zip(files, _map(list(files.values()), processes), strict=True):
+    count = partial(_count, stands_for=stands_for)
+    counted = iterate_in_pool(count, list(files.values()), processes)
+    for exam, found in zip(files, counted, strict=True):
         if isinstance(found, ImageError):
             faults.append(Fault(FaultKind.VALUES, "", str(found), exam=exam, details=found.found))
         else:
@@ -82,6 +89,10 @@ def check_values(
                     details={"unexpected": unexpected},
                 )
             )
+    full = [exam for exam, voxels in census.exams.items() if voxels and 0 not in voxels]
+    if full:
+        found = f"no background in {len(full)} label maps: {_list(full[:FEW])}"
+        faults.append(Fault(FaultKind.VALUES, "", found, "", census.folder, note=True))
     wanted = set(structures.values())
     meant = {stands_for.named.get(value, stands_for.others or 0) for value in census.values}
     if census.exams and not meant & wanted:
@@ -95,7 +106,10 @@ def check_values(
 def note_absent(
     censuses: Sequence[tuple[Census, ValueMap]], structures: Mapping[str, int]
 ) -> list[Fault]:
-    """Note the structures that no label map of any folder holds."""
+    """Note the structures that no label map of any folder holds, and those that some of a folder lack."""
+    notes = [
+        note for census, meaning in censuses for note in _note_lacking(census, meaning, structures)
+    ]
     held = {
         stands_for.named.get(value, stands_for.others or 0)
         for census, stands_for in censuses
@@ -103,10 +117,30 @@ def note_absent(
     }
     absent = [name for name, value in structures.items() if value not in held]
     if not absent:
-        return []
-    found = f"no label map holds {', '.join(absent)}: scores of it are undefined in every exam"
-    mend = "leave it out of predictions.structures if it is not meant"
-    return [Fault(FaultKind.VALUES, "", found, mend, note=True)]
+        return notes
+    there = _list(sorted({0, *(value for census, _ in censuses for value in census.values)}))
+    found = f"no label map holds {', '.join(absent)}, the values found are {there}: scores of it are undefined"
+    mend = "leave it out of predictions.structures, or correct its value, if it is not meant"
+    return [*notes, Fault(FaultKind.VALUES, "", found, mend, note=True)]
+
+
+def _note_lacking(
+    census: Census, stands_for: ValueMap, structures: Mapping[str, int]
+) -> list[Fault]:
+    """Note the structures that some label maps of a folder hold and others do not."""
+    held = {
+        exam: {stands_for.named.get(value, stands_for.others or 0) for value in voxels}
+        for exam, voxels in census.exams.items()
+    }
+    notes = []
+    for name, value in structures.items():
+        lacking = [exam for exam, values in held.items() if value not in values]
+        if 0 < len(lacking) < len(held):
+            more = f" and {len(lacking) - FEW} more" if len(lacking) > FEW else ""
+            share = f"{len(held) - len(lacking)} of {len(held)} label maps"
+            found = f"{name} is in {share}, not in {', '.join(lacking[:FEW])}{more}"
+            notes.append(Fault(FaultKind.VALUES, "", found, "", census.folder, note=True))
+    return notes
 
 
 def _list(values: Sequence[object]) -> str:
@@ -114,16 +148,8 @@ def _list(values: Sequence[object]) -> str:
     return ", ".join(map(str, values[:SHOWN])) + more
 
 
-def _map(paths: list[Path], processes: int) -> Iterator[Mapping[int, int] | ImageError]:
-    if processes <= 1 or len(paths) < 8:
-        yield from map(_count, paths)
-        return
-    with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(_count, paths, chunksize=4)
-
-
-def _count(path: Path) -> Mapping[int, int] | ImageError:
+def _count(path: Path, stands_for: ValueMap | None) -> Mapping[int, int] | ImageError:
     try:
-        return count_label_values(path)
+        return count_label_values(path, stands_for)
     except ImageError as error:
         return error

@@ -11,17 +11,17 @@ from tworulers.io.records import write_json
 Progress = Callable[[Iterable[Path], int], Iterable[Path]]
 
 
-def list_files(folder: Path) -> list[Path]:
-    """List the files below a folder, sorted; links are followed, names that begin with a dot are left out."""
+def list_files(folder: Path, hidden: bool = False) -> list[Path]:
+    """List the files below a folder, sorted; links are followed, names that begin with a dot are `hidden`."""
     found: list[Path] = []
     visited: set[Path] = set()
     for place, folders, names in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if hidden or not name.startswith(".")]
         if Path(place).resolve() in visited:
             folders.clear()
             continue
         visited.add(Path(place).resolve())
-        found += [Path(place) / name for name in names if not name.startswith(".")]
+        found += [Path(place) / name for name in names if hidden or not name.startswith(".")]
     return sorted(found)
 
 
@@ -38,7 +38,7 @@ def digest_files(
     progress : shows how far the reading of such files is.
     """
     kept = _read_known(known)
-    stamps = {path: _stamp(path) for path in dict.fromkeys(paths)}
+    stamps = {path: stamp_file(path) for path in dict.fromkeys(paths)}
     pending = [path for path, stamp in stamps.items() if kept.get(str(path), [None])[0] != stamp]
     for path in progress(pending, len(pending)) if progress else pending:
         kept[str(path)] = [stamps[path], digest_file(path)]
@@ -53,7 +53,7 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _stamp(path: Path) -> list[int]:
+def stamp_file(path: Path) -> list[int]:
     """Say what changes when a file is written to, replaced, or copied over with its old time."""
     stat = path.stat()
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
@@ -62,6 +62,6 @@ def _stamp(path: Path) -> list[int]:
 def _read_known(path: Path) -> dict[str, list[object]]:
     try:
         known: dict[str, list[object]] = json.loads(path.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, ValueError):
         return {}
-    return known
+    return known if isinstance(known, dict) else {}

@@ -69,7 +69,7 @@ def hold(result: Path) -> None:
     about["since"] = time.strftime("%Y-%m-%d %H:%M:%S")
     os.write(descriptor, json.dumps(about).encode())
     settings = place / "config.yaml"
-    run.before[place] = settings.read_text() if settings.is_file() else None
+    run.before[place] = settings.read_text(errors="replace") if settings.is_file() else None
 
 
 def _lock(path: Path) -> int | None:

@@ -1,7 +1,7 @@
 """What the stored values of a label map stand for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,14 @@ class ValueMap:
     ----------
     named : stored value to structure's value (0 to 255), 0 for background.
     others : what every value that is not named stands for; where it is None such values are unexpected.
+    files : structure's value by the file, without extension, that holds it alone, where a map is a folder of masks.
+    threshold : smallest probability that counts as the structure, where a map holds probabilities.
     """
 
     named: Mapping[int, int]
     others: int | None = None
+    files: Mapping[str, int] = field(default_factory=dict)
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse structures' values that no label map of ours can hold."""

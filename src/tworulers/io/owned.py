@@ -1,6 +1,5 @@
 """Which folders are ours to delete: those that carry our mark, and no others."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,21 +8,14 @@ MARK = ".tworulers"
 
 _NOTE = "Made by tworulers. What lies here is replaced when the stage that made it runs again.\n"
 
-_OLDER_MARKS = {
-    "run.json": {"stage", "sibling_tag"},
-    "stamp.json": {"made_from"},
-    "phantom.json": {"settings", "code"},
-}
-"""Files by which results are known that were made before there was a mark, and keys they hold."""
-
 
 class ForeignFolderError(ValueError):
     """A folder stands where results go, and nothing says that we made it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            f"{folder} would be replaced, but nothing says that it holds results of an earlier run (it has no {MARK} "
-            "and no run.json); nothing was changed. Move it away, or file the results under another name"
+            f"{folder} would be replaced, but nothing says that it holds results of an earlier run (it has no "
+            f"{MARK}); nothing was changed. Move it away, or file the results under another name"
         )
 
 
@@ -72,19 +64,6 @@ def _is_ours(folder: Path) -> bool:
     """Tell whether a folder carries a mark, or holds nothing but folders that are ours."""
     if not folder.is_dir():
         return False
-    if (folder / MARK).is_file() or any(
-        _holds(folder / name, _OLDER_MARKS[name]) for name in _OLDER_MARKS
-    ):
-        return True
-    if (folder / "faults.json").is_file() and (folder / "volumes.parquet").is_file():
-        return True
-    return all(not path.is_symlink() and _is_ours(path) for path in folder.iterdir())
-
-
-def _holds(path: Path, keys: set[str]) -> bool:
-    """Tell whether a file is a JSON object with some keys."""
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and keys <= set(content)
+    return (folder / MARK).is_file() or all(
+        not path.is_symlink() and _is_ours(path) for path in folder.iterdir()
+    )

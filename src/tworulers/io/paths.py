@@ -5,38 +5,69 @@ from pathlib import Path
 
 import yaml
 
-from tworulers.file_names import check_name
-from tworulers.schema import Settings
+from tworulers.schema import result_files as files
+from tworulers.schema.file_names import check_name
+from tworulers.schema.settings import Settings
+
+MAIN = "config.yaml"
 
 OURS = ("schema", "regime", "ruler")
 """What the defaults of our `conf/config.yaml` name and those of no other project do."""
 
 
 class NoProjectError(FileNotFoundError):
-    """The working folder is in no project of ours."""
+    """The working folder is in a project of another tool."""
 
 
 def project_root() -> Path:
-    """Return the folder that holds `conf/` and `dvc.yaml`: the working folder, or the checkout this package is in.
+    """Return the folder that results go to: the project that the working folder is in, else the working folder.
+
+    A project holds `dvc.yaml` and our `conf/`.
 
     Raises
     ------
-    NoProjectError : there is none, or the first one above the working folder is another tool's.
+    NoProjectError : the first one above the working folder is another tool's.
     """
-    for candidate in (Path.cwd(), *Path.cwd().parents, *Path(__file__).parents):
-        config = candidate / "conf" / "config.yaml"
-        if config.is_file() and (candidate / "dvc.yaml").is_file():
-            missing = sorted(set(OURS) - _list_defaults(config))
+    for candidate in (Path.cwd(), *Path.cwd().parents):
+        if (candidate / "conf" / MAIN).is_file() and (candidate / "dvc.yaml").is_file():
+            missing = sorted(set(OURS) - _list_defaults(candidate / "conf" / MAIN))
             if missing:
                 raise NoProjectError(
                     f"{candidate} has a conf/config.yaml and a dvc.yaml, but not those of tworulers: the defaults "
                     f"in conf/config.yaml lack {', '.join(missing)}. Nothing was written there; start the command "
-                    "in a checkout of tworulers"
+                    "in another folder, where its results are to go"
                 )
             return candidate
-    raise NoProjectError(
-        "no folder with conf/config.yaml and dvc.yaml above the working folder; run from a checkout"
+    return Path.cwd()
+
+
+def list_configuration(root: Path) -> list[Path]:
+    """List the folders of configuration, those that go first before the others.
+
+    Parameters
+    ----------
+    root : the project root. A project has a whole configuration of its own; elsewhere the files of a `conf/`, if there
+        is one and its `config.yaml`, if it has one, is ours, go before those of this package.
+    """
+    own = root / "conf"
+    theirs = (own / MAIN).is_file() and not set(OURS) <= _list_defaults(own / MAIN)
+    if (own / MAIN).is_file() and (root / "dvc.yaml").is_file():
+        return [own]
+    return [*([own] if own.is_dir() and not theirs else []), find_packaged_configuration()]
+
+
+def find_packaged_configuration() -> Path:
+    """Return the configuration that came with this package: within it, or at the top of the checkout it is in."""
+    package = Path(__file__).parents[1]
+    return next(
+        place for place in (package / "conf", package.parents[1] / "conf") if place.is_dir()
     )
+
+
+def find_choice(root: Path, group: str, name: str) -> Path | None:
+    """Return the file of a choice of a configuration group; None where there is none."""
+    places = (folder / group / f"{name}.yaml" for folder in list_configuration(root))
+    return next((path for path in places if path.is_file()), None)
 
 
 def _list_defaults(config: Path) -> set[str]:
@@ -78,6 +109,11 @@ def place_within(home: Path, *folders: str, **names: str) -> Path:
             f"link away; to keep results on another disk make {home} itself the link"
         )
     return path
+
+
+def place_lock(questions: Path) -> Path:
+    """Return where the lock of a file of primary questions lies: beside it."""
+    return questions.with_name(f"{questions.stem}.lock.json")
 
 
 @dataclass(frozen=True)
@@ -147,6 +183,11 @@ class Layout:
         return self.find("cohort")
 
     @property
+    def cohort_table(self) -> Path:
+        """Table of the exams, one row each."""
+        return self.cohort / files.COHORT
+
+    @property
     def source(self) -> Path:
         """Folder of generated images and labels."""
         return self.find("source")
@@ -182,9 +223,24 @@ class Layout:
         return self.find("split")
 
     @property
+    def split_table(self) -> Path:
+        """Table of the parts and folds of every regime."""
+        return self.split / files.SPLITS
+
+    @property
     def plan(self) -> Path:
         """Folder of the fingerprint and the plans."""
         return self.find("plan")
+
+    @property
+    def plans(self) -> Path:
+        """Plans of every configuration."""
+        return self.plan / files.PLANS
+
+    @property
+    def planned_dataset(self) -> Path:
+        """Which channels and labels the plans are for."""
+        return self.plan / files.DATASET
 
     def arrays(self, configuration: str) -> Path:
         """Folder of the preprocessed images of a configuration."""
@@ -211,9 +267,18 @@ class Layout:
         """Folder of machine labels made by the gold model."""
         return self.find("annotations")
 
+    @property
+    def annotated(self) -> Path:
+        """Folder of the label maps made by the gold model."""
+        return self.annotations / files.LABELS
+
     def selection(self, regime: str) -> Path:
         """Folder of the configuration choice of a regime."""
         return self.find("selection", regime=regime)
+
+    def choice(self, regime: str) -> Path:
+        """Which configurations and which clean-up a regime predicts with."""
+        return self.selection(regime) / files.CHOICE
 
     def predictions(self, regime: str) -> Path:
         """Folder of the test label maps and confidences of a regime."""
@@ -221,15 +286,32 @@ class Layout:
 
     def confidence(self, regime: str) -> Path:
         """Table of how sure a regime's networks were of each test exam."""
-        return self.predictions(regime) / "confidence.parquet"
+        return self.predictions(regime) / files.CONFIDENCE
+
+    def predicted(self, regime: str) -> Path:
+        """Folder of the test label maps of a regime."""
+        return self.predictions(regime) / files.LABELS
 
     def scores(self, regime: str, ruler: str) -> Path:
         """Folder of the scores of a regime under a ruler."""
         return self.find("scores", regime=regime, ruler=ruler)
 
+    def score_table(self, regime: str, ruler: str) -> Path:
+        """Table of the scores of a regime under a ruler: exam x structure x metric."""
+        return self.scores(regime, ruler) / files.SCORES
+
+    def beyond_table(self, regime: str, ruler: str) -> Path:
+        """Table of the scores of test exams without an expert label, by a ruler made of predictions."""
+        return self.scores(regime, ruler) / files.BEYOND
+
+    @property
+    def audits(self) -> Path:
+        """Folder of all audits."""
+        return place_within(self.outputs, "audits")
+
     def audit(self, regime: str, ruler: str) -> Path:
         """Folder of the verdict tables of a regime under a ruler."""
-        return place_within(self.outputs, "audits", regime=regime, ruler=ruler)
+        return place_within(self.audits, regime=regime, ruler=ruler)
 
     def comparison(self, kind: str, name: str) -> Path:
         """Folder of a comparison: `rulers` of a regime, or `regimes` under a ruler."""
@@ -244,6 +326,11 @@ class Layout:
     def report(self) -> Path:
         """Folder of the page and its figures."""
         return place_within(self.outputs, "report")
+
+    @property
+    def published(self) -> Path:
+        """File that says which results were shown in MLflow; beside the store, so that it goes with it."""
+        return place_within(self.root / "mlruns", "published") / f"{self.inputs.name}.json"
 
     @property
     def how_to_fill(self) -> str:

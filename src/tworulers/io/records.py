@@ -11,15 +11,24 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tworulers.io.holding import hold
 from tworulers.io.owned import mark_folder, remove_folder, require_ours
+from tworulers.schema.atomic import written_beside
+from tworulers.schema.damage import made_by as made_by
+from tworulers.schema.damage import reading
+from tworulers.schema.sealed import require_seal, seal
 
 if TYPE_CHECKING:
     import pandas as pd
     import pandera.pandas as pa
+
+
+VERSION = "schema_version"
+"""The attribute of a table, and the key of a document, that says what its columns mean."""
 
 
 class MissingInputError(FileNotFoundError):
@@ -36,23 +45,6 @@ def require(path: Path, made_by: str) -> Path:
     if not path.exists():
         raise MissingInputError(f"{path} is missing; {made_by} provides it")
     return path
-
-
-def made_by(stage: str) -> str:
-    """Say which command makes an input, for the message of `require`."""
-    return f"`python -m tworulers.stages.{stage}` (or `dvc repro`)"
-
-
-@contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path`; it takes the name on success and is removed on failure."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -79,22 +71,67 @@ def folder_written_beside(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame as Parquet, beside and renamed into place."""
+class OldTablesError(ValueError):
+    """A table was written with columns that mean something else today; it has to be made again."""
+
+
+def write_table(frame: pd.DataFrame, path: Path, version: int | None = None) -> None:
+    """Write a frame as Parquet with its schema version, beside and renamed into place.
+
+    Parameters
+    ----------
+    frame : the table.
+    path : its file.
+    version : of what its columns mean; that of tables that come before an audit where none is given.
+    """
+    from tworulers.schema.tables import BASE_VERSION
+
+    told = frame.copy(deep=False)
+    told.attrs = {VERSION: BASE_VERSION if version is None else version}
     with written_beside(path) as temporary:
-        frame.to_parquet(temporary, index=False)
+        told.to_parquet(temporary, index=False)
+        seal(temporary)
 
 
 def read_table(
-    path: Path, stage: str, model: type[pa.DataFrameModel] | None = None
+    path: Path,
+    stage: str,
+    model: type[pa.DataFrameModel] | None = None,
+    version: int | None = None,
 ) -> pd.DataFrame:
-    """Read a Parquet table that `stage` made, checked against its contract where one is given."""
+    """Read a Parquet table that `stage` made, checked against its contract where one is given.
+
+    Raises
+    ------
+    MissingInputError : it is not there.
+    DamagedError : it cannot be read.
+    OldTablesError : it is of another schema version than `version`, which is as in `write_table`.
+    """
     import pandas as pd
 
-    from tworulers.tables import check_table
+    from tworulers.schema.tables import BASE_VERSION, check_table
 
-    frame = pd.read_parquet(require(path, made_by(stage)))
+    with reading(require(path, made_by(stage)), stage):
+        content = path.read_bytes()
+        require_seal(content)
+        frame = pd.read_parquet(BytesIO(content))
+    require_version(frame.attrs, version or BASE_VERSION, path, stage)
     return frame if model is None else check_table(frame, model, str(path))
+
+
+def require_version(about: Mapping[Any, Any], version: int, path: Path, stage: str) -> None:
+    """Refuse tables of another schema version; what says none is of the first.
+
+    Raises
+    ------
+    OldTablesError : names the versions, and the command that makes the tables again.
+    """
+    found = about.get(VERSION, 1)
+    if found != version:
+        raise OldTablesError(
+            f"{path}: expected tables of schema version {version}, found {found}, in which columns mean something "
+            f"else; make them again with {made_by(stage)}"
+        )
 
 
 def write_json(content: Mapping[str, Any] | Sequence[Any], path: Path) -> None:
@@ -107,8 +144,17 @@ def write_json(content: Mapping[str, Any] | Sequence[Any], path: Path) -> None:
 
 
 def read_json(path: Path, stage: str) -> dict[str, Any]:
-    """Read a JSON object that `stage` made."""
-    content: dict[str, Any] = json.loads(require(path, made_by(stage)).read_text())
+    """Read a JSON object that `stage` made.
+
+    Raises
+    ------
+    MissingInputError : it is not there.
+    DamagedError : it cannot be read.
+    """
+    with reading(require(path, made_by(stage)), stage):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"expected an object, found {type(content).__name__}")
     return content
 
 

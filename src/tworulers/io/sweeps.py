@@ -1,5 +1,6 @@
 """Folders of sweeps: each made for one sweep, and never given to another."""
 
+import shutil
 import time
 from contextlib import suppress
 from glob import escape
@@ -10,9 +11,6 @@ from tworulers.io.paths import place_within
 
 SWEEPS = "sweeps"
 """Where sweeps lie below the project root, as `<stage>/<date-time>/<n>`."""
-
-ASKED = "multirun.yaml"
-"""What Hydra keeps beside the runs of a sweep: what was asked."""
 
 
 def claim_sweep(root: Path, stage: str) -> Path:
@@ -29,15 +27,28 @@ def claim_sweep(root: Path, stage: str) -> Path:
     raise AssertionError("there is always another number")
 
 
-def tidy_sweep(folder: Path) -> None:
-    """Remove the empty folders of runs that wrote elsewhere, and the sweep's where it then holds no result."""
+def holds_results(folder: Path) -> bool:
+    """Tell whether any run of a sweep wrote into the sweep's own folder."""
+    return any(path.is_dir() and not path.name.startswith(".") for path in folder.iterdir())
+
+
+def tidy_sweep(folder: Path, kept: str) -> None:
+    """Remove the empty folders of runs that wrote elsewhere, and the sweep's where it then holds no result.
+
+    Parameters
+    ----------
+    folder : of the sweep.
+    kept : the folder in it that holds how the runs ended, which are read by now.
+    """
+    shutil.rmtree(folder / kept, ignore_errors=True)
     for path in folder.iterdir():
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-    if {path.name for path in folder.iterdir()} <= {ASKED}:
-        (folder / ASKED).unlink(missing_ok=True)
+    if not holds_results(folder):
+        # What a launcher wrote down of runs whose results lie elsewhere.
+        shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # another sweep began there
-            for emptied in (folder, folder.parent, folder.parent.parent):
+            for emptied in (folder.parent, folder.parent.parent):
                 emptied.rmdir()
 
 

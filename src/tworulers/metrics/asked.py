@@ -1,9 +1,9 @@
 """The metrics and structures that an audit asks for: names that nothing knows or no score holds are faults."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 
-from tworulers.schema import Audit
+from tworulers.schema.settings import FAILURES, Audit
 
 
 class UnknownNameError(ValueError):
@@ -20,7 +20,7 @@ def list_unknown(settings: Audit, known: Collection[str]) -> list[str]:
 
     Parameters
     ----------
-    settings : metrics, extra metrics, thresholds and sweeps.
+    settings : metrics, extra metrics, thresholds, sweeps and margins.
     known : names of all metrics there are.
     """
     places = {
@@ -28,6 +28,7 @@ def list_unknown(settings: Audit, known: Collection[str]) -> list[str]:
         "audit.extra_metrics": settings.extra_metrics,
         "audit.thresholds": settings.thresholds,
         "audit.sweep": settings.sweep,
+        "audit.margin": [name for name in settings.margin if name != FAILURES],
     }
     faults = []
     for place, names in places.items():
@@ -38,6 +39,29 @@ def list_unknown(settings: Audit, known: Collection[str]) -> list[str]:
                     f"known: {', '.join(known)}"
                 )
     return faults
+
+
+def list_unknown_questions(
+    questions: Iterable[Sequence[str]],
+    metrics: Collection[str],
+    groupings: Collection[str],
+    structures: Collection[str] | None = None,
+) -> list[str]:
+    """Say of each name in primary questions that there is nothing of that name, and the nearest known one.
+
+    Parameters
+    ----------
+    questions : metric, structure and grouping of each.
+    metrics, groupings, structures : names there are; structures are not asked for where they are not known yet.
+    """
+    places = (("metric", metrics), ("structure", structures), ("grouping", groupings))
+    return [
+        f"audit.primary: {place} {name!r} is not there{_guess(name, known)}; there are: {', '.join(known)}"
+        for (place, known), names in zip(places, zip(*questions, strict=True), strict=True)
+        if known is not None
+        for name in dict.fromkeys(names)
+        if name not in known
+    ]
 
 
 def require_metrics(

@@ -6,8 +6,9 @@ from math import isfinite, isnan
 import numpy as np
 import pandas as pd
 
+from tworulers.metrics.known.dice import DICE
 from tworulers.metrics.levels import LEVELS
-from tworulers.schema import MACRO
+from tworulers.schema.settings import MACRO
 
 RULES = ("defined", "complete")
 """Over the structures that are defined in an exam, or only where all are."""
@@ -133,3 +134,9 @@ def _replace_macro(scores: pd.DataFrame, macro: pd.DataFrame) -> pd.DataFrame:
     for column in ("value", "undefined_because"):
         scores.loc[here, column] = macro[column].reindex(index[here]).to_numpy()
     return scores
+
+
+def pick_macro_dice(scores: pd.DataFrame) -> pd.Series:
+    """Return the macro Dice of a scores table by exam, undefined ones too."""
+    rows = scores[(scores["structure"] == MACRO) & (scores["metric"] == DICE.name)]
+    return rows.set_index("exam_id")["value"]

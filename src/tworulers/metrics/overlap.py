@@ -1,4 +1,4 @@
-"""How much of a structure two label maps share: counts, Dice, and Dice at average size (nDSC)."""
+"""How much of a structure two label maps share: counts, and how nDSC weighs them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,13 @@ _SLAB = 2**20
 
 @dataclass(frozen=True)
 class Counts:
-    """Voxels of a structure: in both masks (tp), only predicted (fp), only in reference (fn)."""
+    """Voxels of a structure: in both masks (tp), only predicted (fp), only in reference (fn); a voxel in mm3."""
 
     tp: int
     fp: int
     fn: int
     image_voxels: int
+    voxel_mm3: float = 1.0
 
     @property
     def reference_voxels(self) -> int:
@@ -36,17 +37,21 @@ class Counts:
         return self.tp + self.fp
 
     @property
+    def reference_mm3(self) -> float:
+        """Volume of the structure in the reference."""
+        return self.reference_voxels * self.voxel_mm3
+
+    @property
+    def predicted_mm3(self) -> float:
+        """Volume of the structure in the prediction."""
+        return self.predicted_voxels * self.voxel_mm3
+
+    @property
     def emptiness(self) -> Emptiness | None:
         """Which of the two masks is empty, if any."""
         if not self.reference_voxels:
             return "reference_empty" if self.predicted_voxels else "both_empty"
         return None if self.predicted_voxels else "prediction_empty"
-
-    @property
-    def dice(self) -> float:
-        """Dice, 2tp / (2tp + fp + fn): 0 if one mask is empty, NaN if both are (Dice 1945)."""
-        size = self.reference_voxels + self.predicted_voxels
-        return 2 * self.tp / size if size else float("nan")
 
 
 def count_overlap(
@@ -55,6 +60,7 @@ def count_overlap(
     structures: Mapping[str, int],
     *,
     image_voxels: int | None = None,
+    voxel_mm3: float = 1.0,
 ) -> dict[str, Counts]:
     """Count the voxels that two label maps share, for every structure in one pass.
 
@@ -63,6 +69,7 @@ def count_overlap(
     prediction, reference : integer label maps of one shape, on one grid.
     structures : label value of each structure; other values count as background.
     image_voxels : voxels of the whole image, where the label maps are a crop of it.
+    voxel_mm3 : volume of a voxel.
     """
     if prediction.shape != reference.shape:
         raise ValueError(
@@ -87,6 +94,7 @@ def count_overlap(
             fp=int(table[:, index].sum() - table[index, index]),
             fn=int(table[index].sum() - table[index, index]),
             image_voxels=total,
+            voxel_mm3=voxel_mm3,
         )
         for index, name in enumerate(structures, start=1)
     }
@@ -138,11 +146,11 @@ def weigh_false_positives(
 
     Returns
     -------
-    float64, one an exam; NaN where the reference is empty.
+    float64, one an exam; NaN where the reference is empty, and where it fills its image.
 
     Raises
     ------
-    ValueError : where a reference fills its image, or r is not between 0 and 1.
+    ValueError : r is not between 0 and 1.
 
     Raina et al. 2023, "Tackling bias in the Dice similarity coefficient: introducing nDSC for white
     matter lesion segmentation".
@@ -159,20 +167,26 @@ def weigh_false_positives(
         average / (N * mm3) if reading == "volume" else np.asarray(average, float), V.shape
     )
     names = np.asarray(exams) if exams is not None else np.arange(V.size).astype(str)
+    V, N, r = V[present], N[present], r[present]
+    _refuse_shares(V / N, r, names[present], reading)
+    kappa = np.full(present.shape, np.nan)
+    kappa[present] = (1 - r) / r * (V / np.where(V < N, N - V, np.nan))
+    return kappa
+
+
+def _refuse_shares(
+    own: NDArray[np.float64], average: NDArray[np.float64], exams: NDArray[np.str_], reading: str
+) -> None:
     faults = [
         f"  exam {name}: the structure fills {share:.6g} of the image, on average {mean:.6g}"
-        for name, share, mean in zip(names[present], (V / N)[present], r[present], strict=True)
-        if share >= 1 or not 0 < mean < 1
+        for name, share, mean in zip(exams, own, average, strict=True)
+        if not 0 < mean < 1
     ]
     if faults:
         raise ValueError(
-            f"nDSC ({reading}) needs shares of the image between 0 and 1, own and average:\n"
+            f"nDSC ({reading}) needs an average share of the image between 0 and 1:\n"
             + "\n".join(faults)
         )
-    kappa = np.full(V.shape, np.nan)
-    V, N, r = V[present], N[present], r[present]
-    kappa[present] = (1 - r) / r * (V / (N - V))
-    return kappa
 
 
 def normalised_dice(

@@ -1,6 +1,6 @@
-"""How far apart two surfaces are in mm: HD95 by three definitions, surface Dice, mean distance."""
+"""How far apart two surfaces are in mm, between surface elements or between border voxels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +22,21 @@ class SurfaceDistances:
     prediction_weights: NDArray[np.float64]
     reference_weights: NDArray[np.float64]
 
+    @property
+    def distances(self) -> NDArray[np.float64]:
+        """Distances of both directions together, mm."""
+        return np.concatenate([self.from_prediction, self.from_reference])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights of `distances`: surface areas in mm2, or ones."""
+        return np.concatenate([self.prediction_weights, self.reference_weights])
+
 
 def measure_elements(
-    prediction: NDArray[np.bool_], reference: NDArray[np.bool_], spacing: Sequence[float]
+    prediction: NDArray[np.bool_],
+    reference: NDArray[np.bool_],
+    spacing: Sequence[float] | NDArray[np.float64],
 ) -> SurfaceDistances:
     """Measure between surface elements: grid corners with a mixed neighbourhood, weighted by area.
 
@@ -39,7 +51,9 @@ def measure_elements(
 
 
 def measure_border_voxels(
-    prediction: NDArray[np.bool_], reference: NDArray[np.bool_], spacing: Sequence[float]
+    prediction: NDArray[np.bool_],
+    reference: NDArray[np.bool_],
+    spacing: Sequence[float] | NDArray[np.float64],
 ) -> SurfaceDistances:
     """Measure between border voxels: mask voxels with a face neighbour outside the mask or image.
 
@@ -67,7 +81,7 @@ def _measure(
     reference: NDArray[np.bool_],
     prediction_weights: NDArray[np.float64],
     reference_weights: NDArray[np.float64],
-    spacing: Sequence[float],
+    spacing: Sequence[float] | NDArray[np.float64],
 ) -> SurfaceDistances:
     sides = np.asarray(spacing, float)
     points = np.argwhere(prediction), np.argwhere(reference)
@@ -98,135 +112,6 @@ def _find_nearest(
         # From whole steps, so that equal distances are equal to the last bit wherever they lie.
         distances[~shared] = np.sqrt((((apart - targets[nearest]) * sides) ** 2).sum(axis=1))
     return distances
-
-
-def _hd95_weighted(measured: SurfaceDistances) -> float:
-    return max(
-        _weighted_percentile(measured.from_prediction, measured.prediction_weights),
-        _weighted_percentile(measured.from_reference, measured.reference_weights),
-    )
-
-
-def _weighted_percentile(distances: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Return the first distance at which 95 % of the surface is reached, without interpolation."""
-    order = np.argsort(distances, kind="stable")
-    reached = np.cumsum(weights[order])
-    return float(distances[order[np.searchsorted(reached, (0.95 - ROUNDING) * reached[-1])]])
-
-
-def _hd95_directed(measured: SurfaceDistances) -> float:
-    return float(
-        max(np.percentile(measured.from_prediction, 95), np.percentile(measured.from_reference, 95))
-    )
-
-
-def _hd95_pooled(measured: SurfaceDistances) -> float:
-    return float(
-        np.percentile(np.concatenate([measured.from_prediction, measured.from_reference]), 95)
-    )
-
-
-def _mean_distance(measured: SurfaceDistances) -> float:
-    distances = np.concatenate([measured.from_prediction, measured.from_reference])
-    weights = np.concatenate([measured.prediction_weights, measured.reference_weights])
-    return float(np.average(distances, weights=weights))
-
-
-def _surface_dice(measured: SurfaceDistances, tolerance_mm: float) -> float:
-    distances = np.concatenate([measured.from_prediction, measured.from_reference])
-    weights = np.concatenate([measured.prediction_weights, measured.reference_weights])
-    return float(weights[distances <= tolerance_mm + ROUNDING].sum() / weights.sum())
-
-
-_BY_ELEMENTS: dict[str, Callable[[SurfaceDistances, float], float]] = {
-    "hd95": lambda measured, _: _hd95_weighted(measured),
-    "surface_dice": _surface_dice,
-    "mean_surface_distance": lambda measured, _: _mean_distance(measured),
-}
-_BY_BORDER_VOXELS: dict[str, Callable[[SurfaceDistances], float]] = {
-    "hd95_voxel": _hd95_directed,
-    "hd95_pooled": _hd95_pooled,
-}
-SURFACE_METRICS = (*_BY_ELEMENTS, *_BY_BORDER_VOXELS)
-
-
-def score_surfaces(
-    prediction: NDArray[np.bool_],
-    reference: NDArray[np.bool_],
-    spacing: Sequence[float],
-    metrics: Sequence[str],
-    *,
-    tolerance_mm: float = 1.0,
-) -> dict[str, float]:
-    """Score the distance between the surfaces of two masks, found and measured once.
-
-    Parameters
-    ----------
-    prediction, reference : bool masks of one shape, two or three dimensions, on one grid.
-    spacing : voxel size in mm, in array-axis order.
-    metrics : any of `hd95` (surface elements, larger of the two directed area-weighted 95th
-        percentiles), `hd95_voxel` (border voxels, larger of the two directed 95th percentiles,
-        linear interpolation), `hd95_pooled` (border voxels, one 95th percentile of both directions
-        together), `surface_dice` (share of both surfaces within `tolerance_mm` of the other) and
-        `mean_surface_distance` (area-weighted mean over both surfaces).
-    tolerance_mm : for `surface_dice`.
-
-    Returns
-    -------
-    Values by metric. Both masks empty: NaN. One empty: infinite distance, surface Dice 0.
-    """
-    _check_masks(prediction, reference, spacing, metrics)
-    filled = bool(prediction.any()), bool(reference.any())
-    if not any(filled):
-        return dict.fromkeys(metrics, float("nan"))
-    if not all(filled):
-        return {metric: 0.0 if metric == "surface_dice" else float("inf") for metric in metrics}
-    box = bound(prediction | reference)
-    prediction, reference = prediction[box], reference[box]
-    scores: dict[str, float] = {}
-    if by_elements := [metric for metric in metrics if metric in _BY_ELEMENTS]:
-        measured = measure_elements(prediction, reference, spacing)
-        scores |= {metric: _BY_ELEMENTS[metric](measured, tolerance_mm) for metric in by_elements}
-    if by_voxels := [metric for metric in metrics if metric in _BY_BORDER_VOXELS]:
-        measured = measure_border_voxels(prediction, reference, spacing)
-        scores |= {metric: _BY_BORDER_VOXELS[metric](measured) for metric in by_voxels}
-    return {metric: scores[metric] for metric in metrics}
-
-
-def _check_masks(
-    prediction: NDArray[np.bool_],
-    reference: NDArray[np.bool_],
-    spacing: Sequence[float],
-    metrics: Sequence[str],
-) -> None:
-    if prediction.dtype != bool or reference.dtype != bool:
-        raise ValueError(f"expected bool masks, found {prediction.dtype} and {reference.dtype}")
-    if prediction.shape != reference.shape or prediction.ndim not in (2, 3):
-        raise ValueError(
-            "expected two masks of one shape with two or three dimensions, "
-            f"found shapes {prediction.shape} and {reference.shape}"
-        )
-    if len(spacing) != prediction.ndim or not np.all(np.asarray(spacing) > 0):
-        raise ValueError(
-            f"expected one voxel size in mm, above 0, for each of {prediction.ndim} axes, "
-            f"found {list(spacing)}"
-        )
-    if unknown := sorted(set(metrics) - set(SURFACE_METRICS)):
-        raise ValueError(f"unknown surface metrics {unknown}; known are {list(SURFACE_METRICS)}")
-
-
-def hd95(
-    prediction: NDArray[np.bool_], reference: NDArray[np.bool_], spacing: Sequence[float]
-) -> float:
-    """Return HD95 in mm by surface elements; NaN if both masks are empty, infinite if one is."""
-    return score_surfaces(prediction, reference, spacing, ["hd95"])["hd95"]
-
-
-def hd95_voxel(
-    prediction: NDArray[np.bool_], reference: NDArray[np.bool_], spacing: Sequence[float]
-) -> float:
-    """Return HD95 in mm by border voxels; NaN if both masks are empty, infinite if one is."""
-    return score_surfaces(prediction, reference, spacing, ["hd95_voxel"])["hd95_voxel"]
 
 
 def bound(mask: NDArray[np.bool_]) -> tuple[slice, ...]:

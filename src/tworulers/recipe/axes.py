@@ -16,6 +16,9 @@ READERS = ("SimpleITKIO", "NibabelIO")
 ORDER = "zyx"
 """How stored results name the order, so that none made in another is taken for it."""
 
+ANISOTROPY = 3
+"""How many times coarser than the finest an axis is that is taken for the slices."""
+
 Voxel = TypeVar("Voxel", bound=np.generic)
 
 

@@ -22,7 +22,7 @@ from tworulers.recipe.derived import forced_foreground
 from tworulers.recipe.plan import ConfigurationPlan
 from tworulers.recipe.sample import TRAINING, VALIDATION, cut, draw_crop, open_stream
 from tworulers.recipe.store import StoredExam
-from tworulers.schema import Recipe, Trainer
+from tworulers.schema.settings import Recipe, Trainer
 
 
 @dataclass

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tworulers.recipe.axes import ANISOTROPY
 from tworulers.recipe.plan import Architecture, ConfigurationPlan
 from tworulers.recipe.topology import estimate_feature_map
 
-ANISOTROPY = 3
 NARROW = 64
 FULL_FEATURES = 32
 SMALLEST_SCALE = 0.85  # not the scale that is drawn later; kept because the crop depends on it
@@ -141,5 +141,5 @@ def require_memory(
             f"A training step of patch {configuration.patch_size}, batch "
             f"{configuration.batch_size} keeps at least {needed / 1e9:.1f} GB of feature maps, "
             f"but {available_bytes / 1e9:.1f} GB are there: override patch_size, batch_size or "
-            "base_features, or plan with a smaller memory_gb."
+            "base_features, or plan with a smaller preset."
         )

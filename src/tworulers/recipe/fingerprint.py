@@ -192,24 +192,3 @@ def fingerprint_to_json(fingerprint: Fingerprint) -> dict[str, Any]:
         "shapes_after_crop": [list(shape) for shape in fingerprint.shapes_after_crop],
         "spacings": [list(spacing) for spacing in fingerprint.spacings],
     }
-
-
-def fingerprint_from_json(data: Mapping[str, Any]) -> Fingerprint:
-    """Read what `fingerprint_to_json` (or nnU-Net) wrote."""
-    missing = {
-        "foreground_intensity_properties_per_channel",
-        "median_relative_size_after_cropping",
-        "shapes_after_crop",
-        "spacings",
-    } - data.keys()
-    if missing:
-        raise ValueError(f"The fingerprint lacks {', '.join(sorted(missing))}.")
-    return Fingerprint(
-        spacings=tuple(tuple(float(s) for s in row) for row in data["spacings"]),
-        shapes_after_crop=tuple(tuple(int(n) for n in row) for row in data["shapes_after_crop"]),
-        foreground_intensity_properties_per_channel={
-            str(channel): {name: float(value) for name, value in properties.items()}
-            for channel, properties in data["foreground_intensity_properties_per_channel"].items()
-        },
-        median_relative_size_after_cropping=float(data["median_relative_size_after_cropping"]),
-    )

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tworulers.file_names import check_name
+from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import (
     facts_from_json,
@@ -25,7 +25,9 @@ from tworulers.recipe.plan_json import (
     plans_from_json,
     plans_to_json,
 )
-from tworulers.recipe.resenc import ConvNorm, build_network
+from tworulers.recipe.resenc import ConvNorm
+from tworulers.schema.file_names import check_name
+from tworulers.schema.result_files import DATASET, PLANS
 
 CHECKPOINT = "checkpoint_final.pth"
 TRAINER = "nnUNetTrainer"
@@ -195,7 +197,7 @@ def load_trained_model(
     ValueError
         Files that cannot be used, or folds that were trained with different plans.
     """
-    lacking = [n for n in ("plans.json", "dataset.json") if not (folder / n).is_file()]
+    lacking = [n for n in (PLANS, DATASET) if not (folder / n).is_file()]
     found = sorted(file.parent.name for file in folder.glob(f"fold_*/{checkpoint}"))
     wanted = found if folds is None else [f"fold_{fold}" for fold in folds]
     lacking += [f"{name}/{checkpoint}" for name in wanted if name not in found]
@@ -203,8 +205,8 @@ def load_trained_model(
         raise FileNotFoundError(
             f"{folder} is no trained model: it lacks {', '.join(lacking or ['any fold'])}."
         )
-    plans = plans_from_json(json.loads((folder / "plans.json").read_text()))
-    facts = facts_from_json(json.loads((folder / "dataset.json").read_text()), plans.dataset_name)
+    plans = plans_from_json(json.loads((folder / PLANS).read_text()))
+    facts = facts_from_json(json.loads((folder / DATASET).read_text()), plans.dataset_name)
     networks, described = {}, set()
     for name in wanted:
         file = folder / name / checkpoint
@@ -251,8 +253,8 @@ def export_trained_model(
     dataset = check_name(model.plans.dataset_name, "dataset_name of the plan")
     folder = results / dataset / check_name(name, "model")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plans.json").write_text(json.dumps(plans, indent=2))
-    (folder / "dataset.json").write_text(json.dumps(facts, indent=2))
+    (folder / PLANS).write_text(json.dumps(plans, indent=2))
+    (folder / DATASET).write_text(json.dumps(facts, indent=2))
     for fold, network in model.networks.items():
         target = folder / f"fold_{fold}"
         target.mkdir(exist_ok=True)

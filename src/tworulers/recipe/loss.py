@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from monai.losses import DeepSupervisionLoss
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.modules.loss import _Loss
 
 SMOOTH = 1e-5
 SMALLEST = 1e-8
@@ -67,44 +69,70 @@ def dice_cross_entropy(
     return F.cross_entropy(logits, target.long(), ignore_index=ignore_label) - dice
 
 
-def supervised_loss(
-    heads: Sequence[Tensor],
-    targets: Sequence[Tensor],
-    weights: Sequence[float],
-    *,
-    batch_dice: bool,
-    ignore_label: int | None = None,
-) -> Tensor:
-    """Weighted sum of `dice_cross_entropy` over the heads; heads without weight are skipped.
+class DiceCrossEntropyLoss(_Loss):
+    """`dice_cross_entropy` as a loss of MONAI and torch.
+
+    MONAI's `DiceCELoss` knows neither an ignored label nor the batch of several processes, so ours stays.
+    """
+
+    def __init__(self, *, batch_dice: bool, ignore_label: int | None = None) -> None:
+        super().__init__()
+        self.batch_dice, self.ignore_label = batch_dice, ignore_label
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """Logits (batch, class, *axes) and labels (batch, *axes) to one number."""
+        return dice_cross_entropy(
+            input, target, batch_dice=self.batch_dice, ignore_label=self.ignore_label
+        )
+
+
+class DeeplySupervisedLoss(DeepSupervisionLoss):
+    """Weighted sum of a loss over the heads; heads without weight are skipped.
+
+    MONAI's own takes one target and shrinks it by its nearest neighbour; the recipe shrinks labels with its
+    augmentation, so every head brings a target.
 
     Parameters
     ----------
-    heads, targets
-        Logits and labels of each head, full resolution first.
+    loss
+        What each head is asked for.
     weights
-        One a head (see `deep_supervision_weights`).
+        One a head, full resolution first (see `deep_supervision_weights`).
 
     Raises
     ------
     ValueError
-        Lengths that differ, or weights that are all zero.
+        Weights that are all zero.
     """
-    if not len(heads) == len(targets) == len(weights):
-        raise ValueError(
-            f"{len(heads)} heads, {len(targets)} targets and {len(weights)} weights: "
-            "expected one of each a head."
-        )
-    losses = [
-        weight * dice_cross_entropy(h, t, batch_dice=batch_dice, ignore_label=ignore_label)
-        for h, t, weight in zip(heads, targets, weights, strict=True)
-        if weight != 0
-    ]
-    if not losses:
-        raise ValueError(
-            "No head has a weight, so nothing would be learnt: a network of two stages cannot be "
-            "trained with deep supervision. Use three stages or more, or turn it off."
-        )
-    return torch.stack(losses).sum()
+
+    def __init__(self, loss: _Loss, weights: Sequence[float]) -> None:
+        if not any(weights):
+            raise ValueError(
+                "No head has a weight, so nothing would be learnt: a network of two stages cannot be "
+                "trained with deep supervision. Use three stages or more, or turn it off."
+            )
+        super().__init__(loss, weights=list(weights))
+
+    def forward(self, input: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
+        """Logits and labels of each head, full resolution first, to one number.
+
+        Raises
+        ------
+        ValueError
+            Lengths that differ.
+        """
+        weights = self.weights or []
+        if not len(input) == len(target) == len(weights):
+            raise ValueError(
+                f"{len(input)} heads, {len(target)} targets and {len(weights)} weights: "
+                "expected one of each a head."
+            )
+        losses = [
+            weight * self.loss(head, labels)
+            for head, labels, weight in zip(input, target, weights, strict=True)
+            if weight != 0
+        ]
+        return torch.stack(losses).sum()
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,20 @@ from tworulers.recipe.data import Batch
 from tworulers.recipe.derived import deep_supervision_scales, deep_supervision_weights
 from tworulers.recipe.interop import Member
 from tworulers.recipe.loss import (
+    DeeplySupervisedLoss,
+    DiceCrossEntropyLoss,
     OverlapCounts,
     count_overlap,
     pseudo_dice,
     smooth_pseudo_dice,
-    supervised_loss,
 )
+from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import ConfigurationPlan
-from tworulers.recipe.resenc import ResidualEncoderUNet, build_network
+from tworulers.recipe.resenc import ResidualEncoderUNet
 from tworulers.recipe.schedule import build_optimizer, learning_rate
 from tworulers.recipe.space_to_depth import SpaceToDepthUNet, start_from_background
-from tworulers.recipe.store import written_whole
-from tworulers.schema import Recipe, Trainer
+from tworulers.schema.atomic import written_beside
+from tworulers.schema.settings import Recipe, Trainer
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,11 @@ class SegmentationModule(pl.LightningModule):
         if not recipe.deep_supervision or sum(weights) == 0:
             weights = (1.0, *(0.0 for _ in weights[1:]))
         self.head_weights = weights
+        supervised = sum(weight > 0 for weight in weights) > 1
+        self.loss = DeeplySupervisedLoss(
+            DiceCrossEntropyLoss(batch_dice=plan.batch_dice, ignore_label=ignore_label),
+            weights if supervised else weights[:1],
+        )
         _freeze_heads(self.network, weights)
         self.curve: list[EpochRecord] = []
         self._losses: list[Tensor] = []
@@ -172,22 +179,14 @@ class SegmentationModule(pl.LightningModule):
 
     def _loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
         images = batch.images.contiguous(memory_format=self.memory_format)
-        supervised = sum(weight > 0 for weight in self.head_weights) > 1
+        supervised = len(self.loss.weights) > 1
         output = self.network(images, deep_supervision=supervised)
         heads = output if supervised else [output]
-        n = len(heads)
         targets = [
             downsample_label(batch.labels, scale) if weight > 0 else batch.labels
-            for scale, weight in zip(self.scales[:n], self.head_weights, strict=False)
+            for scale, weight in zip(self.scales, self.loss.weights, strict=False)
         ]
-        loss = supervised_loss(
-            heads,
-            targets,
-            self.head_weights[:n],
-            batch_dice=self.plan.batch_dice,
-            ignore_label=self.ignore_label,
-        )
-        return loss, heads[0]
+        return self.loss(heads, targets), heads[0]
 
     def _pseudo_dice(self) -> float:
         if self._counts is None:
@@ -228,5 +227,5 @@ def save_weights(member: Member, path: Path, record: EpochRecord) -> None:
         "smoothed_pseudo_dice": record.smoothed_pseudo_dice,
     }
     # Given a path, torch writes its name into the file; given a stream, equal weights are equal files.
-    with written_whole(path) as temporary, temporary.open("wb") as stream:
+    with written_beside(path) as temporary, temporary.open("wb") as stream:
         torch.save(content, stream)

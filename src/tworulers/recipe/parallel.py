@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -38,6 +39,8 @@ class _FoldProcess:
         self.fault: str | None = None
         self.complaints: list[str] = []
         environment = os.environ | {name: str(task.trainer.threads) for name in THREADS}
+        # Ctrl-C is for the command, which ends its folds; a fold inherits what is blocked here.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         # The fold ends itself when its standard input closes, so none outlives a killed parent.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tworulers.recipe.train", str(file)],
@@ -47,6 +50,7 @@ class _FoldProcess:
             text=True,
             env=environment,
         )
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self.readers = [
             threading.Thread(target=self._read_reports, daemon=True),
             threading.Thread(target=self._read_complaints, daemon=True),
@@ -62,6 +66,8 @@ class _FoldProcess:
             content = json.loads(line)
             if "error" in content:
                 self.fault = content["error"]
+            elif "note" in content:
+                print(f"{self.task.name}: {content['note']}", file=sys.stderr, flush=True)
             elif self.report is not None:
                 self.report(self.task, content)
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tworulers.recipe.axes import ANISOTROPY
 from tworulers.recipe.fingerprint import Fingerprint
 from tworulers.recipe.plan import Architecture, ConfigurationPlan, DatasetFacts, Plans
 from tworulers.recipe.topology import (
@@ -26,7 +27,6 @@ from tworulers.recipe.topology import (
 Floats = npt.NDArray[np.float64]
 
 BASE_FEATURES = 32
-ANISOTROPY = 3
 REFERENCE_BATCH = {2: 12, 3: 2}
 INITIAL_EDGE = {2: 2048, 3: 256}
 LOWRES_TRIGGER = 0.25  # a fullres patch that covers less of the median image asks for a lowres
@@ -40,19 +40,12 @@ NORMALIZATION = {
 PresetName = Literal["M", "L", "XL"]
 
 
-@dataclass(frozen=True)
-class Preset:
-    """GPU memory (GB) that a preset was tuned for, and the feature map that fills it."""
-
-    memory_gb: float
-    reference: dict[int, float]
-
-
-PRESETS: dict[str, Preset] = {
-    "M": Preset(8, {2: 135e6, 3: 680e6}),
-    "L": Preset(24, {2: 380e6, 3: 2100e6}),
-    "XL": Preset(40, {2: 560e6, 3: 3600e6}),
+PRESETS: dict[str, dict[int, float]] = {
+    "M": {2: 135e6, 3: 680e6},
+    "L": {2: 380e6, 3: 2100e6},
+    "XL": {2: 560e6, 3: 3600e6},
 }
+"""Feature-map elements that fill a GPU of 8, 24 and 40 GB, by the number of a network's axes."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +53,7 @@ class _Common:
     """What every configuration of a data set shares."""
 
     facts: DatasetFacts
-    preset: Preset
-    memory_gb: float
+    budget: dict[int, float]
     coverage_cap: float
     schemes: tuple[str, ...]
     masks: tuple[bool, ...]
@@ -72,10 +64,8 @@ def plan_dataset(
     facts: DatasetFacts,
     preset: PresetName = "L",
     *,
-    memory_gb: float | None = None,
     spacing: Sequence[float] | None = None,
     coverage_cap: float = 1.0,
-    plans_name: str | None = None,
 ) -> Plans:
     """Plan all configurations of a data set.
 
@@ -87,15 +77,11 @@ def plan_dataset(
         Channel names, labels and number of exams.
     preset
         M, L or XL: the size of the residual encoder.
-    memory_gb
-        GPU memory to plan for instead of the preset's own.
     spacing
         Target spacing (mm), axes as read, instead of the rule; it decides the axis order too.
     coverage_cap
         Largest share of the data set's voxels that one batch may hold (the presets: all of it;
         0.05 keeps batches of small data sets trainable).
-    plans_name
-        Name instead of the preset's.
 
     Raises
     ------
@@ -115,36 +101,40 @@ def plan_dataset(
     forward = order_axes(target)
     median = _median_shape(spacings, shapes, target)[list(forward)]
     target = target[list(forward)]
-    schemes = tuple(
-        NORMALIZATION.get(c.lower(), "ZScoreNormalization") for c in facts.channel_names
-    )
-    cropped = fingerprint.median_relative_size_after_cropping < 0.75
-    common = _Common(
-        facts=facts,
-        preset=PRESETS[preset],
-        memory_gb=PRESETS[preset].memory_gb if memory_gb is None else memory_gb,
-        coverage_cap=coverage_cap,
-        schemes=schemes,
-        masks=tuple(cropped and scheme == "ZScoreNormalization" for scheme in schemes),
-    )
-    name = plans_name or f"nnUNetResEncUNet{preset}Plans"
-    backward = tuple(int(a) for a in np.argsort(forward))
+    common = _gather_common(fingerprint, facts, PRESETS[preset], coverage_cap)
+    name = f"nnUNetResEncUNet{preset}Plans"
+    usual, size = (np.median(of, axis=0)[list(forward)] for of in (spacings, shapes))
     return Plans(
         dataset_name=facts.name,
         plans_name=name,
-        original_median_spacing_after_transp=tuple(
-            float(s) for s in np.median(spacings, axis=0)[list(forward)]
-        ),
-        original_median_shape_after_transp=tuple(
-            round(n) for n in np.median(shapes, axis=0)[list(forward)]
-        ),
+        original_median_spacing_after_transp=tuple(float(s) for s in usual),
+        original_median_shape_after_transp=tuple(round(n) for n in size),
         transpose_forward=forward,
-        transpose_backward=backward,
+        transpose_backward=tuple(int(a) for a in np.argsort(forward)),
         configurations=_plan_configurations(common, target, median, name),
         experiment_planner_used=f"nnUNetPlannerResEnc{preset}",
         foreground_intensity_properties_per_channel=(
             fingerprint.foreground_intensity_properties_per_channel
         ),
+    )
+
+
+def _gather_common(
+    fingerprint: Fingerprint,
+    facts: DatasetFacts,
+    budget: dict[int, float],
+    coverage_cap: float,
+) -> _Common:
+    schemes = tuple(
+        NORMALIZATION.get(c.lower(), "ZScoreNormalization") for c in facts.channel_names
+    )
+    cropped = fingerprint.median_relative_size_after_cropping < 0.75
+    return _Common(
+        facts=facts,
+        budget=budget,
+        coverage_cap=coverage_cap,
+        schemes=schemes,
+        masks=tuple(cropped and scheme == "ZScoreNormalization" for scheme in schemes),
     )
 
 
@@ -235,7 +225,7 @@ def _plan_configuration(
     fineness = 1 / spacing
     edge = (INITIAL_EDGE[dimension] ** dimension / np.prod(fineness)) ** (1 / dimension)
     initial = [min(round(f * edge), m) for f, m in zip(fineness, median, strict=True)]
-    reference = common.preset.reference[dimension] * common.memory_gb / common.preset.memory_gb
+    budget = common.budget[dimension]
 
     def estimate(topology: Topology) -> int:
         n = topology.n_stages
@@ -245,9 +235,10 @@ def _plan_configuration(
             len(common.facts.labels),
         )  # fmt: skip
 
-    fitted = fit_patch(initial, [float(m) for m in median], list(spacing), reference, estimate)
-    topology = fitted.topology
-    batch = round(reference / fitted.feature_map_estimate * REFERENCE_BATCH[dimension])
+    topology, elements = fit_patch(
+        initial, [float(m) for m in median], list(spacing), budget, estimate
+    )
+    batch = round(budget / elements * REFERENCE_BATCH[dimension])
     covered = round(dataset_voxels * common.coverage_cap / float(np.prod(topology.patch_size)))
     n = topology.n_stages
     return ConfigurationPlan(

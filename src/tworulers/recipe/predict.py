@@ -13,14 +13,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tworulers.recipe.archive import load_archive
 from tworulers.recipe.derived import exams_per_batch
 from tworulers.recipe.fuse import FusedExam, fuse_exam
 from tworulers.recipe.interop import Member, load_weights
+from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import ConfigurationPlan, DatasetFacts, Plans
 from tworulers.recipe.preprocess import Geometry
-from tworulers.recipe.resenc import build_network
-from tworulers.recipe.window import predict_logits
-from tworulers.schema import Recipe, Trainer
+from tworulers.recipe.window import MirroredWindowInferer
+from tworulers.schema.settings import Recipe, Trainer
 
 Array = npt.NDArray[Any]
 AUTOCAST = {"16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
@@ -86,10 +87,6 @@ class ExamPredictor:
                     self.facts.foreground,
                 )
 
-    def predict_exam(self, exam: PreparedImage) -> FusedExam:
-        """Predict one exam."""
-        return next(self.predict_exams([exam]))
-
     def _batch(self, name: str) -> int:
         """Exams that a configuration predicts together."""
         architecture = self.plans.configuration(name).architecture
@@ -111,9 +108,7 @@ class ExamPredictor:
         accumulate: Literal["float", "half"] = (
             "half" if self.recipe.accumulate == "half" else "float"
         )
-        logits = predict_logits(
-            fold.network,
-            images,
+        inferer = MirroredWindowInferer(
             plan.patch_size,
             mirror_axes=fold.mirror_axes if self.recipe.mirror else (),
             overlap=self.recipe.tile_overlap,
@@ -122,7 +117,7 @@ class ExamPredictor:
             autocast=AUTOCAST.get(self.trainer.precision),
             gather_on=choose_home(images, self.facts.n_classes, self.device),
         )
-        return [volume.cpu().numpy() for volume in logits]
+        return [volume.cpu().numpy() for volume in inferer.predict_images(images, fold.network)]
 
 
 def load_member(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> Member:
@@ -138,7 +133,7 @@ def load_member(path: Path, plan: ConfigurationPlan, facts: DatasetFacts) -> Mem
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: the fold is not trained to its end.")
-    stored = torch.load(path, map_location="cpu", weights_only=True)
+    stored = load_archive(path)
     if "mirror_axes" not in stored:
         raise ValueError(
             f"{path} is of an earlier version, which did not keep the axes that were mirrored: "

@@ -228,22 +228,10 @@ def normalise(
     return result
 
 
-def restore_logits(logits: Array, geometry: Geometry) -> Array:
-    """Bring logits (K, z, y, x) from the array's grid back to the exam's cropped grid."""
-    return resample_logits(logits, geometry.cropped_shape, geometry.target, geometry.spacing)
-
-
-def restore_label(logits: Array, geometry: Geometry) -> npt.NDArray[np.uint8]:
-    """The label map of an exam, axes as read, from logits (K, z, y, x) on the array's grid."""
-    cropped = restore_logits(logits, geometry)
-    label = np.zeros(geometry.full_shape, dtype=np.uint8)
-    label[geometry.slices] = cropped.argmax(axis=0)
-    return np.ascontiguousarray(label.transpose(geometry.transpose_backward))
-
-
 def restore_probabilities(logits: Array, geometry: Geometry) -> FloatArray:
     """Softmax probabilities (K, a0, a1, a2), axes as read, background outside the box."""
-    cropped = softmax(restore_logits(logits, geometry).astype(np.float32), axis=0)
+    restored = resample_logits(logits, geometry.cropped_shape, geometry.target, geometry.spacing)
+    cropped = softmax(restored.astype(np.float32), axis=0)
     full = np.zeros((len(cropped), *geometry.full_shape), dtype=np.float32)
     full[0] = 1
     full[(slice(None), *geometry.slices)] = cropped

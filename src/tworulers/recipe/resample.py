@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-ANISOTROPY = 3.0
+from tworulers.recipe.axes import ANISOTROPY
+
 Array = npt.NDArray[Any]
 
 

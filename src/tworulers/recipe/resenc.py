@@ -1,7 +1,9 @@
 """The network: a residual-encoder U-Net for slices or volumes, built from the numbers of a plan.
 
 Isensee et al. 2024 ("nnU-Net revisited"). Names of modules and the order in which they are
-registered follow the published implementation, so that trained weights move both ways.
+registered follow the published implementation, so that trained weights move both ways. Layers come
+from MONAI's factories one by one: its block `Convolution` keeps norm and activation under one name,
+which published weights do not have.
 """
 
 from __future__ import annotations
@@ -10,16 +12,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from monai.networks.layers.factories import Act, Conv, Norm, Pool
 from torch import Tensor, nn
 
 from tworulers.recipe.plan import Architecture
 
 LEAK = 0.01
-CONV: dict[int, Any] = {2: nn.Conv2d, 3: nn.Conv3d}
-TRANSPOSED: dict[int, Any] = {2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
-NORM: dict[int, Any] = {2: nn.InstanceNorm2d, 3: nn.InstanceNorm3d}
-POOL: dict[int, Any] = {2: nn.AvgPool2d, 3: nn.AvgPool3d}
+CONVOLUTIONS = tuple(Conv[kind, axes] for kind in (Conv.CONV, Conv.CONVTRANS) for axes in (2, 3))
 Heads = list[Tensor]
+
+
+def rectify() -> nn.Module:
+    """Make the recipe's leaky rectifier."""
+    layer: nn.Module = Act[Act.LEAKYRELU](LEAK, inplace=True)
+    return layer
 
 
 class ConvNorm(nn.Module):
@@ -37,7 +43,7 @@ class ConvNorm(nn.Module):
     ) -> None:
         super().__init__()
         dimension = len(kernel)
-        self.conv = CONV[dimension](
+        self.conv = Conv[Conv.CONV, dimension](
             n_in,
             n_out,
             tuple(kernel),
@@ -45,13 +51,13 @@ class ConvNorm(nn.Module):
             padding=tuple((k - 1) // 2 for k in kernel),
             bias=bias,
         )
-        self.norm = NORM[dimension](n_out, eps=1e-5, affine=True)
-        self.activate = activate
+        self.norm = Norm[Norm.INSTANCE, dimension](n_out, eps=1e-5, affine=True)
+        self.activation = rectify() if activate else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, n_in, *axes) to (batch, n_out, *axes / stride)."""
-        x = self.norm(self.conv(x))
-        return nn.functional.leaky_relu(x, LEAK, inplace=True) if self.activate else x
+        y: Tensor = self.activation(self.norm(self.conv(x)))
+        return y
 
 
 class ConvStack(nn.Module):
@@ -79,15 +85,16 @@ class ResidualBlock(nn.Module):
         self.conv2 = ConvNorm(n_out, n_out, kernel, activate=False)
         skip: list[nn.Module] = []
         if any(s != 1 for s in stride):
-            skip.append(POOL[dimension](tuple(stride), tuple(stride)))
+            skip.append(Pool[Pool.AVG, dimension](tuple(stride), tuple(stride)))
         if n_in != n_out:
             skip.append(ConvNorm(n_in, n_out, (1,) * dimension, bias=False, activate=False))
         self.skip = nn.Sequential(*skip)
+        self.activation = rectify()
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, n_in, *axes) to (batch, n_out, *axes / stride)."""
-        y = self.conv2(self.conv1(x)) + self.skip(x)
-        return nn.functional.leaky_relu(y, LEAK, inplace=True)
+        y: Tensor = self.activation(self.conv2(self.conv1(x)) + self.skip(x))
+        return y
 
 
 class Stage(nn.Module):
@@ -148,9 +155,9 @@ class Decoder(nn.Module):
             below = arch.n_stages - 1 - level
             n_below, n_skip = arch.features_per_stage[below], arch.features_per_stage[below - 1]
             stride = arch.strides[below]
-            transposed.append(TRANSPOSED[dimension](n_below, n_skip, stride, stride))
+            transposed.append(Conv[Conv.CONVTRANS, dimension](n_below, n_skip, stride, stride))
             stages.append(ConvStack(n_convs, 2 * n_skip, n_skip, arch.kernel_sizes[below - 1]))
-            heads.append(CONV[dimension](n_skip, n_classes, 1))
+            heads.append(Conv[Conv.CONV, dimension](n_skip, n_classes, 1))
         self.stages = nn.ModuleList(stages)
         self.transpconvs = nn.ModuleList(transposed)
         self.seg_layers = nn.ModuleList(heads)
@@ -197,49 +204,10 @@ def initialise(network: nn.Module) -> None:
     """He-normal convolutions with zero bias; each residual block starts as its skip path."""
     for module in network.modules():
         layer: Any = module
-        if isinstance(module, (*CONV.values(), *TRANSPOSED.values())):
+        if isinstance(module, CONVOLUTIONS):
             nn.init.kaiming_normal_(layer.weight, a=LEAK)
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
         elif isinstance(module, ResidualBlock):
             nn.init.zeros_(layer.conv2.norm.weight)
             nn.init.zeros_(layer.conv2.norm.bias)
-
-
-def build_network(architecture: Architecture, n_channels: int, n_classes: int) -> nn.Module:
-    """Build and initialise the network of a plan (on the current default device).
-
-    Parameters
-    ----------
-    architecture
-        Its numbers; `space_to_depth` above 1 wraps the network in the fold and unfold.
-    n_channels
-        Image channels.
-    n_classes
-        Labels, background included.
-
-    Raises
-    ------
-    ValueError
-        A network that is not a residual encoder, or one without a decoder.
-    """
-    if architecture.network not in ("ResidualEncoderUNet", "ResEncUNet"):
-        raise ValueError(
-            f"The plan asks for a {architecture.network}; only ResidualEncoderUNet is built here. "
-            "Plan with one of the residual-encoder presets M, L or XL."
-        )
-    if architecture.n_stages < 2:
-        raise ValueError(
-            "The plan has a single stage, so no decoder and no output: the patch "
-            "is too small to be halved once. Resample finer or use larger images."
-        )
-    from tworulers.recipe.space_to_depth import SpaceToDepthUNet  # it builds on this module
-
-    if all(f == 1 for f in architecture.space_to_depth):
-        return ResidualEncoderUNet(architecture, n_channels, n_classes)
-    return SpaceToDepthUNet(architecture, n_channels, n_classes)
-
-
-def count_parameters(network: nn.Module) -> int:
-    """Numbers that training changes."""
-    return sum(p.numel() for p in network.parameters() if p.requires_grad)

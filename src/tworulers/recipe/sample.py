@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tworulers.recipe.store import StoredExam
+
 Axes = tuple[int, ...]
 Array = npt.NDArray[Any]
 TRAINING, VALIDATION = 0, 1
-
-
-class PreparedExam(Protocol):
-    """An exam on disk, ready to be cut: what `draw_crop` and `cut` read."""
-
-    @property
-    def image(self) -> Array:
-        """(C, z, y, x)."""
-
-    @property
-    def label(self) -> Array:
-        """(z, y, x), -1 outside the body."""
-
-    @property
-    def locations(self) -> Mapping[int, Array]:
-        """Sampled voxels (n, 3) of each structure."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ def corner_bounds(
 
 def draw_crop(
     rng: np.random.Generator,
-    exam: PreparedExam,
+    exam: StoredExam,
     sampled: Sequence[int],
     final: Sequence[int],
     forced: bool,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-from tworulers.schema import Recipe
+from tworulers.schema.settings import Recipe
 
 
 def poly_rate(initial: float, done: float, total: float, exponent: float = 0.9) -> float:

@@ -6,9 +6,8 @@ locations and, for validation, the label on the exam's own grid. Nothing is pick
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +18,13 @@ import numpy.typing as npt
 
 from tworulers.recipe.axes import ORDER
 from tworulers.recipe.preprocess import FloatArray, Geometry, PreparedLabel
+from tworulers.schema.atomic import written_beside
+from tworulers.schema.damage import DAMAGE, reading
 
 Array = npt.NDArray[Any]
+
+SUM = "sha256"
+"""The digest of an array's file, kept in the file beside it, whose own parts carry checksums."""
 
 
 @dataclass(frozen=True)
@@ -43,25 +47,26 @@ class StoredExam:
     @property
     def label(self) -> Array:
         """(z, y, x) int8, memory-mapped."""
-        array: Array = np.load(self.labels / f"{self.exam_id}.npy", mmap_mode="r")
-        return array
+        return _map_array(self.labels / f"{self.exam_id}.npy", self.exam_id, "train")
 
     @cached_property
     def locations(self) -> Mapping[int, Array]:
         """Sampled voxels of each structure."""
-        with np.load(self.labels / f"{self.exam_id}.npz") as stored:
+        path = self.labels / f"{self.exam_id}.npz"
+        with reading(path, "train", self.exam_id), np.load(path) as stored:
             return {int(k): stored[k] for k in stored.files if k.lstrip("-").isdigit()}
 
     @property
     def original(self) -> npt.NDArray[np.uint8]:
         """The label on the exam's own grid."""
-        with np.load(self.labels / f"{self.exam_id}.npz") as stored:
+        path = self.labels / f"{self.exam_id}.npz"
+        with reading(path, "train", self.exam_id), np.load(path) as stored:
             array: npt.NDArray[np.uint8] = stored["original"]
         return array
 
 
-def image_is_stored(folder: Path, exam_id: str) -> bool:
-    """Tell whether an exam's image is there whole; its geometry is written last."""
+def is_stored(folder: Path, exam_id: str) -> bool:
+    """Tell whether an exam's image or label is there whole; the file beside its array is written last."""
     return (folder / f"{exam_id}.npz").is_file()
 
 
@@ -70,16 +75,11 @@ def list_image_files(folder: Path, exam_id: str) -> tuple[Path, Path]:
     return folder / f"{exam_id}.npy", folder / f"{exam_id}.npz"
 
 
-def label_is_stored(folder: Path, exam_id: str) -> bool:
-    """Tell whether an exam's label is there whole; its locations are written last."""
-    return (folder / f"{exam_id}.npz").is_file()
-
-
 def store_image(
     folder: Path, exam_id: str, image: FloatArray, geometry: Geometry, dtype: str
 ) -> None:
     """Write an exam's prepared image as `dtype` and its geometry."""
-    _save(folder / f"{exam_id}.npy", image.astype(dtype))
+    written = _save(folder / f"{exam_id}.npy", image.astype(dtype))
     inside = np.zeros(0, np.uint8) if geometry.inside is None else np.packbits(geometry.inside)
     _save_many(
         folder / f"{exam_id}.npz",
@@ -92,6 +92,7 @@ def store_image(
             "shape": np.asarray(geometry.shape),
             "transpose_forward": np.asarray(geometry.transpose_forward),
             "inside": inside,
+            SUM: np.asarray(written),
         },
     )
 
@@ -101,8 +102,7 @@ def open_image(folder: Path, exam_id: str) -> Array:
     path = folder / f"{exam_id}.npy"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: the exam is not preprocessed.")
-    array: Array = np.load(path, mmap_mode="r")
-    return array
+    return _map_array(path, exam_id, "preprocess")
 
 
 def load_geometry(folder: Path, exam_id: str) -> Geometry:
@@ -118,12 +118,14 @@ def load_geometry(folder: Path, exam_id: str) -> Geometry:
     path = folder / f"{exam_id}.npz"
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: the exam is not preprocessed.")
-    with np.load(path) as stored:
-        if "axes" not in stored or str(stored["axes"]) != ORDER:
-            raise ValueError(
-                f"{path} was prepared by an earlier version, along the file's axes and not as "
-                f"{', '.join(ORDER)}: plan, preprocess and train again."
-            )
+    with reading(path, "preprocess", exam_id), np.load(path) as stored:
+        axes = str(stored["axes"]) if "axes" in stored else ""
+    if axes != ORDER:
+        raise ValueError(
+            f"{path} was prepared by an earlier version, along the file's axes and not as "
+            f"{', '.join(ORDER)}: plan, preprocess and train again."
+        )
+    with reading(path, "preprocess", exam_id), np.load(path) as stored:
         box = tuple((int(low), int(high)) for low, high in stored["box"])
         cropped = tuple(high - low for low, high in box)
         packed, inside = stored["inside"], None
@@ -143,13 +145,14 @@ def load_geometry(folder: Path, exam_id: str) -> Geometry:
 
 def store_label(folder: Path, exam_id: str, prepared: PreparedLabel, original: Array) -> None:
     """Write an exam's prepared label, its locations, and the label on its own grid."""
-    _save(folder / f"{exam_id}.npy", prepared.array)
+    written = _save(folder / f"{exam_id}.npy", prepared.array)
     small = max(prepared.array.shape) < np.iinfo(np.int16).max
     locations = {
         str(value): voxels.astype(np.int16 if small else np.int32)
         for value, voxels in prepared.locations.items()
     }
-    _save_many(folder / f"{exam_id}.npz", {**locations, "original": original.astype(np.uint8)})
+    kept = {**locations, "original": original.astype(np.uint8), SUM: np.asarray(written)}
+    _save_many(folder / f"{exam_id}.npz", kept)
 
 
 def store_probabilities(folder: Path, exam_id: str, probabilities: FloatArray) -> None:
@@ -160,29 +163,52 @@ def store_probabilities(folder: Path, exam_id: str, probabilities: FloatArray) -
 
 def load_probabilities(folder: Path, exam_id: str) -> FloatArray:
     """Read probabilities (K, a0, a1, a2), background first, back from their steps."""
-    with np.load(folder / f"{exam_id}.npz") as stored:
+    path = folder / f"{exam_id}.npz"
+    with reading(path, "train", exam_id), np.load(path) as stored:
         foreground = stored["foreground"].astype(np.float32) / 255
     background = np.clip(1 - foreground.sum(axis=0, keepdims=True), 0, 1)
     return np.concatenate([background, foreground])
 
 
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its name on success."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+def load_sum(folder: Path, exam_id: str) -> str:
+    """Read the SHA-256 that an exam's array was written with; nothing where none was kept yet."""
+    path = folder / f"{exam_id}.npz"
+    with reading(path, "preprocess", exam_id), np.load(path) as stored:
+        return str(stored[SUM]) if SUM in stored else ""
+
+
+def is_whole(folder: Path, exam_id: str) -> bool:
+    """Tell whether an exam's files are there and hold what was written: that is read."""
+    if not is_stored(folder, exam_id):
+        return False
     try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        with np.load(folder / f"{exam_id}.npz") as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        found = _digest(folder / f"{exam_id}.npy")
+    except DAMAGE:
+        return False
+    return str(arrays.get(SUM, found)) == found
 
 
-def _save(path: Path, array: Array) -> None:
-    with written_whole(path) as temporary, temporary.open("wb") as stream:
-        np.save(stream, array, allow_pickle=False)
+def _map_array(path: Path, exam_id: str, maker: str) -> Array:
+    with reading(path, maker, exam_id):
+        array: Array = np.load(path, mmap_mode="r")
+    return array
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _save(path: Path, array: Array) -> str:
+    """Write an array, and return the SHA-256 of its file."""
+    with written_beside(path) as temporary:
+        with temporary.open("wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+        return _digest(temporary)
 
 
 def _save_many(path: Path, arrays: Mapping[str, Array]) -> None:
-    with written_whole(path) as temporary, temporary.open("wb") as stream:
+    with written_beside(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, allow_pickle=False, **arrays)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tworulers.schema import PlanOverrides, Recipe, Trainer
+from tworulers.schema.settings import PlanOverrides, Recipe, Trainer
 
 FINAL, BEST, CURVE, CROSS_VALIDATION = "final.pt", "best.pt", "curve.parquet", "validation.parquet"
 PROBABILITIES = "probabilities"

@@ -31,14 +31,6 @@ class Topology:
         return divisor_of(self.strides)
 
 
-@dataclass(frozen=True)
-class FittedPatch:
-    """The largest patch under a feature-map budget, its topology and its estimate."""
-
-    topology: Topology
-    feature_map_estimate: int
-
-
 def divisor_of(strides: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Product of the strides of all stages, one number an axis."""
     return tuple(int(d) for d in np.prod(np.asarray(strides, dtype=int), axis=0))
@@ -105,21 +97,6 @@ def derive_topology(
     return Topology(tuple(strides), tuple(kernels), round_up(patch_size, divisor_of(strides)))
 
 
-def kernels_for_strides(
-    strides: Sequence[Sequence[int]], spacing: Sequence[float]
-) -> tuple[tuple[int, ...], ...]:
-    """Kernels that the topology rule gives to stages whose strides were chosen by hand."""
-    dimension = len(spacing)
-    current = [float(s) for s in spacing]
-    kernel: tuple[int, ...] = (1,) * dimension
-    kernels = []
-    for following in [*strides[1:]]:
-        kernel = grow_kernels(kernel, current)
-        kernels.append(kernel)
-        current = [s * stride for s, stride in zip(current, following, strict=True)]
-    return (*kernels, (3,) * dimension)
-
-
 def estimate_feature_map(
     patch_size: Sequence[int],
     strides: Sequence[Sequence[int]],
@@ -163,7 +140,7 @@ def fit_patch(
     spacing: Sequence[float],
     budget: float,
     estimate: Callable[[Topology], int],
-) -> FittedPatch:
+) -> tuple[Topology, int]:
     """Shrink a patch along its relatively longest axis until its estimate is within budget.
 
     Parameters
@@ -178,6 +155,10 @@ def fit_patch(
         Feature-map elements that one sample may take.
     estimate
         Feature-map elements of a topology.
+
+    Returns
+    -------
+    The topology of the largest such patch, and its estimate.
     """
     topology = derive_topology(initial, spacing)
     elements = estimate(topology)
@@ -190,4 +171,4 @@ def fit_patch(
         patch[axis] -= derive_topology(trial, spacing).divisor[axis]
         topology = derive_topology(patch, spacing)
         elements = estimate(topology)
-    return FittedPatch(topology, elements)
+    return topology, elements

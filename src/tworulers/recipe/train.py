@@ -18,8 +18,8 @@ from pathlib import Path
 import pandas as pd
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
 
+from tworulers.recipe.checkpoints import TwoCheckpoints, find_checkpoint
 from tworulers.recipe.clean import dice_of
 from tworulers.recipe.data import FoldData
 from tworulers.recipe.derived import require_memory
@@ -28,12 +28,7 @@ from tworulers.recipe.module import EpochRecord, SegmentationModule, save_weight
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
 from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device
-from tworulers.recipe.store import (
-    StoredExam,
-    load_geometry,
-    store_probabilities,
-    written_whole,
-)
+from tworulers.recipe.store import StoredExam, load_geometry, store_probabilities
 from tworulers.recipe.task import (
     BEST,
     CROSS_VALIDATION,
@@ -45,9 +40,13 @@ from tworulers.recipe.task import (
     fold_is_done,
     task_from_json,
 )
-from tworulers.schema import Trainer
+from tworulers.schema.atomic import written_beside
+from tworulers.schema.damage import reading
+from tworulers.schema.sealed import seal
+from tworulers.schema.settings import Trainer
 
 Report = Callable[[EpochRecord], None]
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def load_fold(task: FoldTask) -> FoldResult:
     )
 
 
-def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
+def train_fold(task: FoldTask, report: Report | None = None, tell: Tell = print) -> FoldResult:
     """Train a fold, or go on with it from its last checkpoint, and predict its validation exams.
 
     Parameters
@@ -80,6 +79,8 @@ def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
         What to train.
     report
         Told every finished epoch.
+    tell
+        Told in words what a person should know.
 
     Raises
     ------
@@ -89,12 +90,14 @@ def train_fold(task: FoldTask, report: Report | None = None) -> FoldResult:
     if fold_is_done(task):
         return load_fold(task)
     _check_task(task)
-    plans = plans_from_json(json.loads(Path(task.plans).read_text()))
-    facts = facts_from_json(json.loads(Path(task.dataset).read_text()))
+    with reading(Path(task.plans), "plan"):
+        plans = plans_from_json(json.loads(Path(task.plans).read_text()))
+    with reading(Path(task.dataset), "plan"):
+        facts = facts_from_json(json.loads(Path(task.dataset).read_text()))
     torch.set_num_threads(task.trainer.threads)
     torch.set_flush_denormal(True)
     output, scratch = Path(task.output), Path(task.scratch)
-    module = _fit(task, plans, facts, report)
+    module = _fit(task, plans, facts, report, tell)
     if not module.trainer.is_global_zero:
         return FoldResult(output, pd.DataFrame(), pd.DataFrame())
     save_weights(module.member, output / FINAL, module.curve[-1])
@@ -141,7 +144,7 @@ def predict_validation(
 
 
 def _fit(
-    task: FoldTask, plans: Plans, facts: DatasetFacts, report: Report | None
+    task: FoldTask, plans: Plans, facts: DatasetFacts, report: Report | None, tell: Tell
 ) -> SegmentationModule:
     plan = plans.configuration(task.configuration)
     require_memory(plan, facts.n_classes, find_memory(task.trainer))
@@ -162,14 +165,6 @@ def _fit(
         Path(task.images), Path(task.labels), task.train, task.val, plan, task.recipe,
         task.trainer, task.seed,
     )  # fmt: skip
-    # Without a monitor: one that follows a metric would not keep the newest epoch.
-    checkpoint = ModelCheckpoint(
-        dirpath=scratch,
-        filename="last",
-        every_n_epochs=task.trainer.checkpoint_every,
-        save_on_train_epoch_end=True,
-        enable_version_counter=False,
-    )
     trainer = pl.Trainer(
         accelerator=task.trainer.accelerator,
         devices=task.trainer.devices,
@@ -177,7 +172,7 @@ def _fit(
         precision=task.trainer.precision,
         max_epochs=task.recipe.epochs,
         gradient_clip_val=task.recipe.gradient_clip or None,
-        callbacks=[checkpoint],
+        callbacks=[TwoCheckpoints(scratch, task.trainer.checkpoint_every)],
         logger=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -185,8 +180,8 @@ def _fit(
         use_distributed_sampler=False,
         benchmark=task.trainer.accelerator != "cpu",
     )
-    last = scratch / "last.ckpt"
-    trainer.fit(module, data, ckpt_path=str(last) if last.is_file() else None, weights_only=True)
+    kept = find_checkpoint(scratch, tell)
+    trainer.fit(module, data, ckpt_path=kept, weights_only=True)
     return module
 
 
@@ -212,8 +207,9 @@ def _check_task(task: FoldTask) -> None:
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    with written_whole(path) as temporary:
+    with written_beside(path) as temporary:
         frame.to_parquet(temporary, index=False)
+        seal(temporary)
 
 
 def _end_with_parent() -> None:
@@ -237,7 +233,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     task = task_from_json(json.loads(Path(sys.argv[1]).read_text()))
     try:
-        train_fold(task, lambda record: print(json.dumps(asdict(record)), flush=True))
+        train_fold(
+            task,
+            lambda record: print(json.dumps(asdict(record)), flush=True),
+            lambda note: print(json.dumps({"note": note}), flush=True),
+        )
     except ValueError as error:
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import torch
+from monai.inferers import Inferer
 from scipy import ndimage
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -66,28 +67,15 @@ def half_map(tile: tuple[int, ...]) -> Tensor:
     return weight
 
 
-@torch.inference_mode()
-def predict_logits(
-    network: nn.Module,
-    images: Sequence[Tensor | npt.NDArray[Any]],
-    patch_size: Sequence[int],
-    *,
-    mirror_axes: Sequence[int] = (),
-    overlap: float = 0.5,
-    accumulate: Literal["float", "half"] = "float",
-    batch: int = 4,
-    autocast: torch.dtype | None = None,
-    gather_on: torch.device | str | None = None,
-) -> list[Tensor]:
-    """Predict the logits of prepared images.
+@dataclass(frozen=True)
+class MirroredWindowInferer(Inferer):
+    """Logits of prepared images, from overlapping tiles averaged over their mirror images.
+
+    MONAI's `SlidingWindowInferer` places tiles, weights them and pads images otherwise, and takes one image size a
+    call, so ours stays.
 
     Parameters
     ----------
-    network
-        Maps (batch, channel, *patch_size) to (batch, class, *patch_size); used as it is (call
-        `eval()` before), on the device of its weights.
-    images
-        Each (channel, z, y, x), of any size; smaller ones are padded with zeros.
     patch_size
         Three numbers for volumes, two for slices.
     mirror_axes
@@ -104,27 +92,54 @@ def predict_logits(
     gather_on
         Where the images and their logits are kept (the device of the network if None): `cpu`
         bounds the memory of a GPU by one batch of tiles.
-
-    Returns
-    -------
-    list of (class, z, y, x), in the order of the images; float32, or float16 with `half`.
     """
-    device = next(network.parameters()).device
-    home = torch.device(gather_on) if gather_on is not None else device
-    patch = tuple(int(n) for n in patch_size)
-    exact = accumulate == "float"
-    canvases = [_lay_out(_as_tensor(x).to(home), patch, overlap, exact) for x in images]
-    if exact:
-        weight = torch.from_numpy(importance_map(patch).copy()).float().to(home)
-    else:
-        weight = half_map(patch).to(home)
-    jobs = ((canvas, index) for canvas in canvases for index in canvas.tiles)
-    for group in _batches(jobs, batch):
-        tiles = torch.stack([canvas.image[(slice(None), *index)] for canvas, index in group])
-        logits = _predict_mirrored(network, tiles.to(device), mirror_axes, autocast).to(home)
-        for (canvas, index), values in zip(group, logits, strict=True):
-            _gather(canvas, index, values, weight)
-    return [_finish(canvas) for canvas in canvases]
+
+    patch_size: Sequence[int]
+    mirror_axes: Sequence[int] = ()
+    overlap: float = 0.5
+    accumulate: Literal["float", "half"] = "float"
+    batch: int = 4
+    autocast: torch.dtype | None = None
+    gather_on: torch.device | str | None = None
+
+    def __call__(self, inputs: Tensor, network: nn.Module) -> Tensor:
+        """Predict images (exam, channel, z, y, x) of one size: logits (exam, class, z, y, x)."""
+        return torch.stack(self.predict_images(list(inputs), network))
+
+    @torch.inference_mode()
+    def predict_images(
+        self, images: Sequence[Tensor | npt.NDArray[Any]], network: nn.Module
+    ) -> list[Tensor]:
+        """Predict images of any sizes.
+
+        Parameters
+        ----------
+        images
+            Each (channel, z, y, x); smaller ones than the patch are padded with zeros.
+        network
+            Maps (batch, channel, *patch_size) to (batch, class, *patch_size); used as it is (call
+            `eval()` before), on the device of its weights.
+
+        Returns
+        -------
+        list of (class, z, y, x), in the order of the images; float32, or float16 with `half`.
+        """
+        device = next(network.parameters()).device
+        home = torch.device(self.gather_on) if self.gather_on is not None else device
+        patch = tuple(int(n) for n in self.patch_size)
+        exact = self.accumulate == "float"
+        canvases = [_lay_out(_as_tensor(x).to(home), patch, self.overlap, exact) for x in images]
+        if exact:
+            weight = torch.from_numpy(importance_map(patch).copy()).float().to(home)
+        else:
+            weight = half_map(patch).to(home)
+        jobs = ((canvas, index) for canvas in canvases for index in canvas.tiles)
+        for group in _batches(jobs, self.batch):
+            tiles = torch.stack([canvas.image[(slice(None), *index)] for canvas, index in group])
+            logits = _predict_mirrored(network, tiles.to(device), self.mirror_axes, self.autocast)
+            for (canvas, index), values in zip(group, logits.to(home), strict=True):
+                _gather(canvas, index, values, weight)
+        return [_finish(canvas) for canvas in canvases]
 
 
 def _as_tensor(image: Tensor | npt.NDArray[Any]) -> Tensor:

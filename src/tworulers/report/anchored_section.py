@@ -1,168 +1,175 @@
 """What the report says of group means that few expert labels and many machine labels give together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from tworulers.report.audit_tables import name_titles
-from tworulers.report.gallery import ShownAudit
-from tworulers.report.page import Anchored, RulerChange, Section
-from tworulers.report.rows import iterate_rows
+from tworulers.diagnosis.anchored import Anchored
+from tworulers.metrics.known.dice import DICE
+from tworulers.report.findings import ShownAudit
+from tworulers.report.page import Section
+from tworulers.report.rows import find_row, iterate_rows
 from tworulers.report.tables import (
     UNDEFINED,
     Table,
     make_table,
-    write_count,
-    write_interval,
+    with_digits,
+    write_estimate,
     write_number,
     write_p,
+    write_rate,
+)
+from tworulers.report.view import View
+from tworulers.report.words.anchored import (
+    BOUND,
+    HOW,
+    NO_TEST,
+    name_attribute,
+    say_anchored,
+    say_exchangeable,
+    say_gain,
+    say_withheld,
 )
 
-HOW = (
-    "The score by the expert's label is known for few exams, the score by {other} for many. Each "
-    "group's mean is estimated from both (prediction-powered inference; Angelopoulos, Duchi and "
-    "Zrnic 2023): the mean of the exams with an expert label, moved by λ times what the other "
-    "exams' scores by {ruler} differ from theirs. The expert's label stays the judge throughout; "
-    "scores by {ruler} that are wrong, or too close to the model, cost sharpness and not validity."
-)
-NO_TEST = (
-    "Both intervals are shown whichever is narrower; picking one by its result would make a "
-    "finding of nothing. They are not adjusted for the number of groups and belong to no family of "
-    "tests."
-)
-COVARIATES: Mapping[str, str] = {
-    "field_strength_t": "field strength (T)",
-    "silver_score": "macro Dice by the second ruler",
-}
+THREE, FOUR = with_digits(3), with_digits(4)
 TESTS: Mapping[str, str] = {"mann_whitney": "Mann-Whitney", "chi_squared": "permuted chi-squared"}
 
 
-def tell_of_anchoring(
-    judged: Sequence[ShownAudit], change: RulerChange | None, grouping: str
-) -> list[Section]:
-    """Tell of gold-anchored means and gaps; nothing where there are none.
-
-    Parameters
-    ----------
-    judged : the audits by the expert ruler and by the other one.
-    change : their comparison.
-    grouping : the one that is shown first; the others follow in the details.
-    """
-    if change is None or change.anchored is None or change.anchored.means.empty:
-        return []
-    anchored, titles = change.anchored, name_titles(judged[0].result)
-    names = [name for name in titles if name in set(anchored.means["grouping"])]
-    names += [name for name in anchored.means["grouping"].unique() if name not in names]
-    first = grouping if grouping in names else names[0]
-    base, other = judged[0], judged[1]
-    tables = tabulate_anchored(anchored, first, titles, base.name)
+def tell_of_anchoring(view: View) -> Section | None:
+    """Tell of gold-anchored means and gaps, of the view's grouping first; nothing where there are none."""
+    anchored = view.change.anchored if view.change is not None else None
+    if anchored is None or anchored.means.empty:
+        return None
+    base, other = view.judged
+    there = set(anchored.means["grouping"])
+    first, *names = sorted(there, key=lambda name: (name != view.grouping, *_place(base, name)))
     details = [tabulate_exchangeability(anchored.exchangeability)]
     for name in names:
-        if name != first:
-            details += tabulate_anchored(anchored, name, titles, base.name)
+        details += tabulate_anchored(anchored, name, base)
     means = anchored.means[anchored.means["grouping"] == first]
-    paragraphs = (
-        HOW.format(other=other.name, ruler=other.ruler),
-        " ".join([*anchored.sentences, say_exchangeable(anchored.exchangeability)]),
-        f"{titles.get(first, first)}: {say_gain(means)} {NO_TEST}",
+    said = dict.fromkeys([*say_anchored(anchored), say_exchangeable(anchored.exchangeability)])
+    told = [BOUND, " ".join(said)]
+    if anchored.threshold is not None:
+        success = DICE.write_success(anchored.threshold)
+        failures = anchored.failures[anchored.failures["grouping"] == first]
+        told.insert(0, HOW.format(other=other.name, ruler=other.ruler, success=success))
+        gain = f"{say_gain(means)} {say_withheld(failures)}".strip()
+        told.append(f"{base.title_of(first)}: {gain} {NO_TEST}")
+    return Section(
+        "anchored",
+        "Group means anchored in the experts' labels",
+        told,
+        tables=tabulate_anchored(anchored, first, base),
+        details=details,
+        details_title="Whether the exams are drawn alike, and the other groupings",
     )
-    return [
-        Section(
-            "anchored",
-            "Group means anchored in the experts' labels",
-            paragraphs,
-            tables=tuple(tables),
-            details=tuple(details),
-            details_title="Whether the exams are drawn alike, and the other groupings",
-        )
+
+
+def _place(one: ShownAudit, grouping: str) -> tuple[int, str]:
+    """Return where an audit has a grouping among its own; the others come after them, by name."""
+    names = list(one.titles)
+    return names.index(grouping) if grouping in names else len(names), grouping
+
+
+def tabulate_anchored(anchored: Anchored, grouping: str, base: ShownAudit) -> list[Table]:
+    """Tabulate the failure rates and means of a grouping's groups, and the gaps between them."""
+    title = base.title_of(grouping)
+    of = {
+        name: getattr(anchored, name)[lambda table: table["grouping"] == grouping]
+        for name in ("failures", "means", "gaps", "failure_gaps")
+    }
+    tables = [_tabulate_means(of["means"], f"{title}: mean macro Dice", base)]
+    if anchored.threshold is not None and len(of["failures"]):
+        success = DICE.write_success(anchored.threshold)
+        caption = f"{title}: share of exams with macro Dice not {success}, anchored in {base.name}"
+        tables.insert(0, _tabulate_failures(of["failures"], caption))
+    if len(of["gaps"]):
+        caption = f"{title}: gaps anchored in {base.name}"
+        tables.append(_tabulate_gaps(of["gaps"], of["failure_gaps"], caption))
+    return tables
+
+
+def _tabulate_failures(failures: pd.DataFrame, caption: str) -> Table:
+    rows = [
+        [
+            row.group,
+            write_rate(row.failed, row.n_gold),
+            write_estimate((row.gold_rate, row.gold_low, row.gold_high), THREE),
+            write_rate(row.silver_failed, row.n_silver),
+            write_estimate((row.rate, row.low, row.high), THREE, row.undefined_because),
+        ]
+        for row in iterate_rows(failures)
     ]
-
-
-def say_gain(means: pd.DataFrame) -> str:
-    """Say in how many groups the machine labels made the interval narrower, and by how many exams.
-
-    Parameters
-    ----------
-    means : of one grouping.
-    """
-    known = means[(means["high"] - means["low"]).notna()]
-    if known.empty:
-        return "no group has enough expert labels for an interval."
-    gained = (known["high"] - known["low"]) < (known["gold_high"] - known["gold_low"])
-    worth = known["effective_n"] - known["n_gold"]
-    text = (
-        f"the scores without an expert label narrow the interval in {int(gained.sum())} of "
-        f"{len(known)} groups, and are worth {worth.min():+.1f} to {worth.max():+.1f} more exams "
-        "with one (effective n less n)"
+    columns = ["group", "failed, with expert label", "rate, expert labels alone"]
+    columns += ["failed by the second ruler, without", "rate, anchored"]
+    note = (
+        "Exact intervals (Clopper and Pearson 1934); exams of one patient count as fewer, by the "
+        "design effect."
     )
-    unhelpful = known.loc[~gained, "group"].tolist()
-    if unhelpful:
-        text += f"; in {', '.join(unhelpful)} the expert labels alone say as much or more"
-    return text + "."
+    return make_table(caption, columns, rows, note)
 
 
-def say_exchangeable(table: pd.DataFrame) -> str:
-    """Say whether exams with and without an expert label were found to differ."""
-    differing = table[table["warning"].astype(bool)]
-    if len(differing):
-        named = ", ".join(
-            f"{_attribute(row.attribute)} (adjusted p {write_p(row.p_holm)})"
-            for row in iterate_rows(differing)
-        )
-        return f"Warning: exams with and without an expert label differ in {named}."
-    tested = table[table["p_holm"].notna()]
-    if tested.empty:
-        return "Whether they are could not be tested."
-    return (
-        f"No difference between the two was found in {write_count(len(tested), 'attribute')} (smallest adjusted p "
-        f"{write_p(tested['p_holm'].min())}), which does not show that there is none."
+def _tabulate_means(means: pd.DataFrame, title: str, base: ShownAudit) -> Table:
+    rows = [
+        [
+            row.group,
+            write_number(row.n_rest, 0),
+            str(row.n_silver),
+            write_estimate(
+                (row.gold_mean, row.gold_low, row.gold_high), FOUR, row.undefined_because
+            ),
+            write_estimate((row.mean, row.low, row.high), FOUR, row.undefined_because),
+            write_number(row.weight, 2),
+            write_number(row.correlation, 2),
+            write_number(row.effective_n, 1),
+            write_estimate((row.all_mean, row.all_low, row.all_high), FOUR),
+        ]
+        for row in iterate_rows(means)
+    ]
+    columns = ["group", "n with expert label, not failed", "n without"]
+    columns += ["mean, expert labels alone", "mean, anchored", "λ", "correlation", "effective n"]
+    columns += ["mean of all, whatever the tail"]
+    note = (
+        "Correlation: of the two scores where both are known and neither fails. Effective n: how "
+        "many expert labels of exams that do not fail would alone give the anchored standard "
+        "error; below n where λ costs more than it brings."
+    )
+    return make_table(
+        f"{title} of exams that do not fail, anchored in {base.name}", columns, rows, note
     )
 
 
-def tabulate_anchored(
-    anchored: Anchored, grouping: str, titles: Mapping[str, str], base: str
-) -> list[Table]:
-    """Tabulate the means of a grouping's groups and the gaps between them, both ways."""
-    title = titles.get(grouping, grouping)
+def _tabulate_gaps(gaps: pd.DataFrame, failure_gaps: pd.DataFrame, caption: str) -> Table:
     rows = []
-    for row in iterate_rows(anchored.means[anchored.means["grouping"] == grouping]):
+    for gap in iterate_rows(gaps):
+        apart = find_row(failure_gaps, group_a=gap.group_a, group_b=gap.group_b)
         rows.append(
             [
-                row.group,
-                str(row.n_gold),
-                str(row.n_silver),
-                _interval(row.gold_mean, row.gold_low, row.gold_high, row.undefined_because),
-                _interval(row.mean, row.low, row.high, row.undefined_because),
-                write_number(row.weight, 2),
-                write_number(row.correlation, 2),
-                write_number(row.effective_n, 1),
+                f"{gap.group_b} − {gap.group_a}",
+                _write_gap(apart, "gold_difference", THREE),
+                _write_gap(apart, "difference", THREE),
+                _write_gap(gap, "gold_difference", FOUR),
+                _write_gap(gap, "difference", FOUR),
+                _write_gap(gap, "all_difference", FOUR),
             ]
         )
-    columns = ["group", "n with expert label", "n without", "mean, expert labels alone"]
-    columns += ["mean, anchored", "λ", "correlation", "effective n"]
-    note = (
-        "Correlation: of the two scores where both are known. Effective n: how many expert labels "
-        "alone would give the anchored standard error; below n where λ costs more than it brings."
-    )
-    caption = f"{title}: mean macro Dice anchored in {base}"
-    means = make_table(caption, columns, rows, note)
-    gaps = []
-    for gap in iterate_rows(anchored.gaps[anchored.gaps["grouping"] == grouping]):
-        alone = (gap.gold_difference, gap.gold_difference_low, gap.gold_difference_high)
-        both = (gap.difference, gap.difference_low, gap.difference_high)
-        gaps.append([f"{gap.group_b} − {gap.group_a}", _interval(*alone), _interval(*both)])
-    if not gaps:
-        return [means]
-    heads = ("gap of means", "expert labels alone", "anchored")
-    return [means, make_table(f"{title}: gaps of mean macro Dice anchored in {base}", heads, gaps)]
+    heads = ["groups", "failure rate, expert labels alone", "failure rate, anchored"]
+    heads += ["mean, expert labels alone", "mean, anchored", "mean of all, whatever the tail"]
+    return make_table(caption, heads, rows)
+
+
+def _write_gap(row: Any, name: str, write: Callable[[float], str]) -> str:
+    if row is None:
+        return UNDEFINED
+    return write_estimate([getattr(row, name + end) for end in ("", "_low", "_high")], write)
 
 
 def tabulate_exchangeability(table: pd.DataFrame) -> Table:
     """Tabulate in what exams with and without an expert label differ."""
     rows = [
         [
-            _attribute(row.attribute),
+            name_attribute(row.attribute),
             TESTS.get(row.test, row.test),
             write_p(row.p, "does not vary"),
             write_p(row.p_holm),
@@ -172,13 +179,3 @@ def tabulate_exchangeability(table: pd.DataFrame) -> Table:
     ]
     heads = ("attribute", "test", "p", "adjusted p (Holm)", "finding")
     return make_table("Exams with and without an expert label: are they drawn alike?", heads, rows)
-
-
-def _attribute(name: Any) -> str:
-    return COVARIATES.get(str(name), str(name))
-
-
-def _interval(value: float, low: float, high: float, because: object = None) -> str:
-    return write_interval(
-        write_number(value, 4, because), write_number(low, 4), write_number(high, 4)
-    )

@@ -6,32 +6,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tworulers.audit import AuditResult
 from tworulers.metrics.macro import tell_partial
+from tworulers.report.findings import ShownAudit
 from tworulers.report.rate_intervals import (
-    Bounds,
     explain_recommended,
+    name_published,
     name_recommended,
-    recommend_interval,
 )
 from tworulers.report.rows import find_row, iterate_rows
-from tworulers.report.style import label_grouping, score_label
+from tworulers.report.score import Score
 from tworulers.report.tables import (
     UNDEFINED,
     Table,
     make_table,
+    write_bounds,
     write_count,
-    write_interval,
+    write_gap,
+    write_gap_estimate,
     write_number,
     write_p,
     write_rate,
     write_score,
+    write_share,
 )
-from tworulers.schema import Metric
-from tworulers.tables import unpack_names
+from tworulers.report.words.answers import write_needed
+from tworulers.schema.metric import Metric
+from tworulers.schema.tables import list_rows, unpack_names
 
 SMALL = "†"
 DEGENERATE = "degenerate"
+DECADE = 10
+"""Years of age that a coefficient is written for; that of one year would be a number of zeros."""
 
 TEST_NAMES: Mapping[str, str] = {
     "mann_whitney": "Mann-Whitney",
@@ -40,89 +45,73 @@ TEST_NAMES: Mapping[str, str] = {
 """Tests as they are written."""
 
 
-def name_titles(audit: AuditResult) -> dict[str, str]:
-    """Return the title of each grouping, in order."""
-    return dict(zip(audit.groupings["grouping"], audit.groupings["title"], strict=True))
-
-
-def tabulate_groups(
-    audit: AuditResult, ruler: str, *, metric: str, structure: str, suppress_below: int = 0
-) -> Table:
+def tabulate_groups(one: ShownAudit, score: Score, suppress_below: int = 0) -> Table:
     """Tabulate where each group's scores lie, how they spread, and how many succeed.
 
     Parameters
     ----------
-    audit : the audit.
-    ruler : its ruler, with provenance.
-    metric, structure : the score.
+    one : the audit.
+    score : which.
     suppress_below : groups with fewer exams are named but not described; 0 describes all.
     """
-    known = audit.metrics[metric]
-    groups = _of_score(audit.groups, metric, structure)
-    rates = _of_score(audit.rates, metric, structure)
+    audit, metric = one.result, score.metric
+    groups, rates = score.of(audit.groups), score.of(audit.rates)
     rates = rates[rates["primary"].astype(bool)].set_index(["grouping", "group"])
-    titles = name_titles(audit)
     rows = []
-    suppressed = 0
     for group in iterate_rows(groups):
-        small = group.n < suppress_below
-        key = (group.grouping, group.group)
-        start = [titles.get(group.grouping, group.grouping), group.group]
-        if small:
-            suppressed += 1
+        start = [one.title_of(group.grouping), group.group]
+        if group.n < suppress_below:
             rows.append([*start, f"< {suppress_below}", *["suppressed"] * 5])
             continue
-        mark = SMALL if group.status in ("small", "not tested") else ""
+        key = (group.grouping, group.group)
         rate = rates.loc[key] if key in rates.index else None
         because = "no exams" if group.n == 0 else None
+        quartiles = [write_score(value, metric) for value in (group.q1, group.q3)]
         rows.append(
             [
                 *start,
-                f"{group.n}{mark}",
-                write_score(group.mean, known, because),
-                write_score(group.sd, known, because or ("one exam" if group.n == 1 else None)),
-                write_score(group.median, known, because),
-                UNDEFINED
-                if np.isnan(group.q1)
-                else f"{write_score(group.q1, known)} to {write_score(group.q3, known)}",
+                f"{group.n}{SMALL if group.status in ('small', 'not tested') else ''}",
+                write_score(group.mean, metric, because),
+                write_gap(group.sd, metric, because or ("one exam" if group.n == 1 else None)),
+                write_score(group.median, metric, because),
+                UNDEFINED if np.isnan(group.q1) else " to ".join(quartiles),
                 UNDEFINED if rate is None else write_rate(int(rate["successes"]), int(rate["n"])),
             ]
         )
-    threshold = audit.settings.thresholds.get(metric)
-    success = "success" if threshold is None else f"success ({known.write_success(threshold)})"
-    note = f"{SMALL} fewer than {audit.settings.min_group} exams: tested, but no verdict. " * any(
-        SMALL in row[2] for row in rows
-    )
-    if suppressed:
-        note += f"{write_count(suppressed, 'group')} below {suppress_below} exams suppressed."
-    note += " " + _tell_partial(find_row(audit.overall, metric=metric, structure=structure))
-    undefined = int(groups["n_undefined"].sum())
-    infinite = int(groups["n_infinite"].sum())
+    threshold = audit.settings.thresholds.get(metric.name)
+    success = "success" if threshold is None else f"success ({metric.write_success(threshold)})"
+    notes = []
+    if any(SMALL in row[2] for row in rows):
+        fewest = audit.settings.min_group
+        notes.append(f"{SMALL} fewer than {fewest} exams: tested, but no verdict.")
+    if suppressed := sum(row[3] == "suppressed" for row in rows):
+        notes.append(f"{write_count(suppressed, 'group')} below {suppress_below} exams suppressed.")
+    for overall in iterate_rows(score.of(audit.overall)):
+        if overall.n_partial:
+            partial = tell_partial(overall.n_partial, overall.n_exams)
+            notes.append(
+                f"The macro score is the mean of the structures that an exam has: {partial}."
+            )
+    undefined, infinite = int(groups["n_undefined"].sum()), int(groups["n_infinite"].sum())
     if undefined or infinite:
-        note += f" Over all rows, {undefined} undefined and {infinite} infinite scores are not in"
-        note += " the means."
+        counts = f"{undefined} undefined and {infinite} infinite scores"
+        notes.append(f"Over all rows, {counts} are not in the means.")
     columns = ("grouping", "group", "n", "mean", "SD", "median", "quartiles", success)
-    return make_table(f"{score_label(known, structure)} by {ruler}", columns, rows, note.strip())
+    return make_table(f"{score.label} by {one.name}", columns, rows, " ".join(notes))
 
 
-def tabulate_tests(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
+def tabulate_tests(one: ShownAudit, score: Score) -> Table:
     """Tabulate the rank test of every grouping for one score."""
-    titles, score = name_titles(audit), audit.metrics[metric]
-    rows = []
-    for test in iterate_rows(_of_score(audit.tests, metric, structure)):
+    audit, rows = one.result, []
+    for test in iterate_rows(score.of(audit.tests)):
         because = test.undefined_because
-        gap = write_interval(
-            write_score(test.median_gap, score, because),
-            write_score(test.median_gap_low, score),
-            write_score(test.median_gap_high, score),
-        )
+        gap = (test.median_gap, test.median_gap_low, test.median_gap_high)
         known = isinstance(test.best_group, str)
-        order = f"{test.best_group} / {test.worst_group}" if known else UNDEFINED
         remark = [f"small groups: {test.small_groups}"] if test.small_groups else []
         remark += ["unequal spread"] if test.unequal_spread else []
         rows.append(
             [
-                titles.get(test.grouping, test.grouping),
+                one.title_of(test.grouping),
                 TEST_NAMES.get(test.test, test.test),
                 str(test.n),
                 write_number(test.statistic, 2, because),
@@ -130,146 +119,212 @@ def tabulate_tests(audit: AuditResult, ruler: str, *, metric: str, structure: st
                 write_p(test.p_fdr, because),
                 *_write_patient_p(test),
                 write_number(test.effect, 3, because),
-                gap,
-                order,
+                write_gap_estimate(gap, score.metric, because),
+                f"{test.best_group} / {test.worst_group}" if known else UNDEFINED,
                 "; ".join(remark),
             ]
         )
     note = "Effect: rank-biserial correlation for two groups, epsilon squared for more. "
-    columns = ["grouping", "test", "n", "statistic", "p", "adjusted p"]
+    p = ["p", "adjusted p"]
     if audit.by_patient:
-        columns = [*columns[:4], "p of exams", "adjusted p of exams", "p of patients"]
-        columns += ["adjusted p of patients"]
+        p = ["p of exams", "adjusted p of exams", "p of patients", "adjusted p of patients"]
         note += (
             "Patients have several exams: significance is that of p of patients, a permutation that "
             "keeps each patient's exams together; p of exams, as published, counts every exam on "
             "its own. "
         )
+    columns = ["grouping", "test", "n", "statistic", *p]
     columns += ["effect", "gap of medians", "best / worst group", "remark"]
-    note += "; ".join(_describe_family(row) for row in iterate_rows(audit.families))
-    return make_table(f"Tests of {score_label(score, structure)} by {ruler}", columns, rows, note)
+    families = "; ".join(tell_family(row, audit.by_patient) for row in list_rows(audit.families))
+    note += families[:1].upper() + families[1:]
+    return make_table(f"Tests of {score.label} by {one.name}", columns, rows, note)
 
 
-def tabulate_ratios(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
+def tabulate_ratios(one: ShownAudit, score: Score) -> Table:
     """Tabulate success rates, their difference and ratio, at the primary threshold."""
-    titles, known = name_titles(audit), audit.metrics[metric]
-    exact = audit.resampling_unit == "exam"
-    table = _of_score(audit.disparities, metric, structure)
+    audit, rows = one.result, []
+    exact = not audit.by_patient
+    table = score.of(audit.disparities)
     table = table[table["primary"].astype(bool)]
-    rows = []
     for ratio in iterate_rows(table):
         because = ratio.undefined_because
-        value = write_number(ratio.dir, 3, because)
-        bca = _write_bounds(ratio.dir_low, ratio.dir_high) if ratio.dir_method == "bca" else ""
-        bounds = recommend_interval(ratio, audit.resampling_unit)
+        below = " below four fifths" if ratio.below_four_fifths else ""
+        published = UNDEFINED
+        if ratio.dir_bca_method == "bca":
+            published = write_bounds(ratio.dir_bca_low, ratio.dir_bca_high)
+        counts = zip(unpack_names(ratio.groups), unpack_names(ratio.counts), strict=True)
         rows.append(
             [
-                titles.get(ratio.grouping, ratio.grouping),
-                _write_counts(ratio.groups, ratio.counts),
+                one.title_of(ratio.grouping),
+                ", ".join(f"{group} {count}" for group, count in counts),
                 write_number(ratio.dpd, 3, because),
-                value + (" below four fifths" if ratio.below_four_fifths else ""),
-                DEGENERATE if ratio.degenerate else _write_recommended(bounds, exact),
-                DEGENERATE if ratio.degenerate else bca or UNDEFINED,
+                write_number(ratio.dir, 3, because) + below,
+                DEGENERATE if ratio.degenerate else _write_recommended(ratio, exact),
+                DEGENERATE if ratio.degenerate else published,
                 write_number(ratio.lowest_exact_bound, 2),
                 write_p(ratio.p_dpd),
             ]
         )
     columns = ["grouping", "successes / n", "DPD", "DIR"]
-    columns += [name_recommended(audit.resampling_unit), "published BCa interval"]
+    columns += [name_recommended(audit.by_patient), name_published(audit)]
     columns += ["a rate may be as low as", "permutation p of DPD"]
     note = (
         "DIR is the lowest over the highest success rate and cannot exceed 1, so no interval of it "
         "tests equality; the permutation p does. Degenerate: every draw gives the same ratio. "
-    ) + explain_recommended(audit.resampling_unit)
-    if audit.by_patient and exact:
-        note += " Patients have several exams, and every exam counts on its own, as asked."
-    caption = f"Success rates of {score_label(known, structure)}{_write_rule(table, known)}"
-    return make_table(f"{caption} by {ruler}", columns, rows, note)
+    ) + explain_recommended(audit.by_patient)
+    caption = f"Success rates of {score.label}{_write_rule(table, score.metric)}"
+    return make_table(f"{caption} by {one.name}", columns, rows, note)
 
 
-def tabulate_rate_differences(
-    audit: AuditResult, ruler: str, *, metric: str, structure: str
-) -> Table:
+def tabulate_rate_differences(one: ShownAudit, score: Score) -> Table:
     """Tabulate the difference of the success rates of each two groups, with Newcombe's interval."""
-    titles, known = name_titles(audit), audit.metrics[metric]
-    ratios = _of_score(audit.disparities, metric, structure)
-    rule = _write_rule(ratios[ratios["primary"].astype(bool)], known)
-    rows = []
-    for pair in iterate_rows(_of_score(audit.differences, metric, structure)):
-        bounds = (100 * pair.rate_difference_low, 100 * pair.rate_difference_high)
-        rows.append(
-            [
-                titles.get(pair.grouping, pair.grouping),
-                f"{pair.group_b} − {pair.group_a}",
-                f"{pair.n_b} and {pair.n_a}",
-                write_number(100 * pair.rate_difference, 1, "no exams"),
-                _write_bounds(*bounds, 1),
-            ]
-        )
+    audit = one.result
+    ratios = score.of(audit.disparities)
+    rule = _write_rule(ratios[ratios["primary"].astype(bool)], score.metric)
+    rows = [
+        [
+            one.title_of(pair.grouping),
+            f"{pair.group_b} − {pair.group_a}",
+            f"{pair.n_b} and {pair.n_a}",
+            write_number(100 * pair.rate_difference, 1, "no exams"),
+            write_bounds(100 * pair.rate_difference_low, 100 * pair.rate_difference_high, 1),
+        ]
+        for pair in iterate_rows(score.of(audit.differences))
+    ]
     columns = ("grouping", "groups", "n", "difference (percentage points)", "Newcombe's interval")
     note = "The interval stays open where every exam of both groups succeeds, or none."
     if audit.by_patient:
-        note += " It takes exams as independent; patients have several, so it is too narrow."
-    caption = f"Differences of success rates of {score_label(known, structure)}{rule} by {ruler}"
+        note += (
+            " Patients have several exams, which count as fewer: as many as would leave each rate as "
+            "unsure if they were of different patients."
+        )
+    caption = f"Differences of success rates of {score.label}{rule} by {one.name}"
     return make_table(caption, columns, rows, note)
 
 
-def tabulate_power(audit: AuditResult, ruler: str, *, metric: str, structure: str) -> Table:
+def tabulate_missed(one: ShownAudit, score: Score) -> Table:
+    """Tabulate for each grouping without a difference the gap seen, the one that would be found, and exams needed."""
+    metric, rows, tests = score.metric, [], score.of(one.result.tests)
+    for grouping, part in score.of(one.result.power).groupby("grouping", sort=False):
+        family = find_row(part, correction="family")
+        test = find_row(tests, grouping=grouping)
+        rows.append(
+            [
+                one.title_of(str(grouping)),
+                write_gap(family.observed_gap, metric),
+                write_gap(family.detectable_gap, metric, family.undefined_because),
+                UNDEFINED if test is None else write_needed(test._asdict()) or UNDEFINED,
+            ]
+        )
+    columns = ("grouping", "gap seen", "gap found in 4 of 5 studies", "exams needed for an answer")
+    return make_table(f"{score.label} by {one.name}", columns, rows)
+
+
+def tabulate_power(one: ShownAudit, score: Score) -> Table:
     """Tabulate for tests that found nothing what they could have found."""
-    titles, known = name_titles(audit), audit.metrics[metric]
-    rows = []
-    table = _of_score(audit.power, metric, structure)
-    for grouping, part in table.groupby("grouping", sort=False):
+    metric, rows = score.metric, []
+    for grouping, part in score.of(one.result.power).groupby("grouping", sort=False):
         gaps = {row.correction: row for row in iterate_rows(part)}
         alone, family = gaps["none"], gaps["family"]
         rows.append(
             [
-                titles.get(str(grouping), str(grouping)),
-                write_score(alone.observed_gap, known),
-                write_score(alone.detectable_gap, known, alone.undefined_because),
-                write_score(family.detectable_gap, known, family.undefined_because),
-                f"{100 * alone.power_at_observed:.0f} %",
+                one.title_of(str(grouping)),
+                write_gap(alone.observed_gap, metric),
+                _write_gap(alone, metric),
+                _write_gap(family, metric),
+                write_share(alone.power_at_observed),
             ]
         )
     columns = ["grouping", "gap seen", "gap found with 80 % power", "the same within the family"]
     columns += ["power at the gap seen"]
-    note = "A gap smaller than these would probably have been missed: not finding it is no proof of"
-    note += " equality."
-    if audit.by_patient:
-        note += " It counts every exam on its own; patients have several, so that more is missed."
-    caption = f"What could have been found: {score_label(known, structure)} by {ruler}"
+    note = (
+        "A gap smaller than these would probably have been missed: not finding it is no proof of equality. In "
+        "brackets, between which gaps four of five samples of such exams would put it."
+    )
+    if one.result.by_patient:
+        note += " Patients have several exams, and are drawn with all of them."
+    caption = f"What could have been found: {score.label} by {one.name}"
     return make_table(caption, columns, rows, note)
 
 
-def tabulate_model(audit: AuditResult, ruler: str) -> Table:
+def _write_gap(row: Any, metric: Metric) -> str:
+    bounds = (row.detectable_gap, row.detectable_gap_low, row.detectable_gap_high)
+    return write_gap_estimate(bounds, metric, row.undefined_because)
+
+
+def tabulate_model(one: ShownAudit) -> Table:
     """Tabulate the joint regression on several attributes."""
-    terms = audit.linear
+    audit, terms = one.result, one.result.linear
     first = terms.iloc[0]
     because = first["undefined_because"]
-    score = score_label(audit.metrics[first["metric"]], first["structure"])
-    caption = f"Joint model of {score} by {ruler}"
-    columns = ("term", "coefficient", "interval", "p")
+    score = audit.metrics[first["metric"]].label(first["structure"])
+    caption = f"Joint model of {score} by {one.name}"
+    columns = ["term", "coefficient", "interval", "p"]
+    if audit.by_patient:
+        columns = ["term", "coefficient", "interval of patients", "p of patients"]
+        columns += ["interval of exams", "p of exams"]
     if isinstance(because, str) and because:
         return make_table(caption, columns, [], f"Not fitted: {because}.")
-    rows = [
-        [
-            term.term,
-            write_number(term.coefficient, 4),
-            _write_bounds(term.low, term.high, 4),
-            write_p(term.p),
-        ]
-        for term in iterate_rows(terms)
-    ]
+    metric, rows = audit.metrics[first["metric"]], []
+    for term in iterate_rows(terms):
+        step = DECADE if term.term == "age" else 1
+        bounds = [step * x for x in (term.verdict_low, term.verdict_high, term.low, term.high)]
+        rows.append(
+            [
+                f"age, per {DECADE} years" if step > 1 else term.term,
+                write_gap(step * term.coefficient, metric),
+                _write_open(bounds[0], bounds[1], metric),
+                write_p(term.p_verdict, term.verdict_undefined_because),
+                *([_write_open(bounds[2], bounds[3], metric), write_p(term.p)] * audit.by_patient),
+            ]
+        )
     note = (
         f"{first['n']} of {first['n_total']} exams; R² {first['r2']:.4f}, "
         f"F({first['df_model']:.0f}, {first['df_residual']:.0f}) = {first['f']:.2f}, "
         f"p {write_p(first['model_p'])}."
     )
     if audit.by_patient:
-        note += (
-            " These p count every exam on its own, and patients have several: they are too small."
+        because = first["verdict_undefined_because"]
+        note = (
+            f"{first['n']} of {first['n_total']} exams of {first['n_patients']} patients; R² "
+            f"{first['r2']:.4f}; all terms together p {write_p(first['model_p_verdict'], because)}, by the "
+            "wild cluster bootstrap, whose weights keep a patient's exams together. Of exams, as "
+            f"published: F({first['df_model']:.0f}, {first['df_residual']:.0f}) = {first['f']:.2f}, p "
+            f"{write_p(first['model_p'])}; patients have several, so that p of exams is too small."
         )
     return make_table(caption, columns, rows, note)
+
+
+def tabulate_repeats(one: ShownAudit, suppress_below: int = 0) -> Table:
+    """Tabulate how many exams a patient has in each group, and whether groups differ in that."""
+    rows = []
+    for row in iterate_rows(one.result.repeats):
+        few = row.patients < suppress_below
+        spread = f"{row.median:g} ({row.minimum:g} to {row.maximum:g})"
+        rows.append(
+            [
+                one.title_of(row.grouping),
+                row.group,
+                f"< {suppress_below}" if few else str(row.patients),
+                "suppressed" if few else str(row.exams),
+                "suppressed" if few else spread if row.patients else UNDEFINED,
+                write_p(row.p, row.undefined_because),
+            ]
+        )
+    columns = ("grouping", "group", "patients", "exams", "exams a patient: median (range)", "p")
+    note = (
+        "p: whether groups differ in the number of exams a patient, by permutation of patients. "
+        "Where they do, a score that hangs on it differs, too."
+    )
+    return make_table("Exams a patient in each group", columns, rows, note)
+
+
+def _write_open(low: float, high: float, metric: Metric) -> str:
+    """Write an interval of a difference, of which a side may be without bound."""
+    if np.isnan([low, high]).any():
+        return UNDEFINED
+    ends = (write_gap(x, metric) if np.isfinite(x) else "no bound" for x in (low, high))
+    return " to ".join(ends)
 
 
 def _write_rule(ratios: pd.DataFrame, metric: Metric) -> str:
@@ -286,49 +341,19 @@ def _write_patient_p(test: Any) -> list[str]:
     return [write_p(test.p_verdict, because), write_p(test.p_verdict_fdr, because)]
 
 
-def _tell_partial(overall: Any) -> str:
-    """Say over how many exams a macro score is over part of the structures, if over any."""
-    if overall is None or not overall.n_partial:
-        return ""
-    partial = tell_partial(overall.n_partial, overall.n_exams)
-    return f"The macro score is the mean of the structures that an exam has: {partial}."
-
-
-def _describe_family(row: Any) -> str:
-    missing = f"; missing: {row.missing}" if row.missing else ""
+def tell_family(family: Mapping[str, Any], by_patient: bool) -> str:
+    """Say how many tests a family has, how many are significant, and what is missing in it."""
+    missing = f"; missing: {family['missing']}" if family["missing"] else ""
+    together = ", patients kept together" if by_patient else ""
     return (
-        f"Family {row.family}: {row.size} of {row.configured} tests, {row.significant} significant "
-        f"at adjusted p < {row.alpha:g}{missing}"
+        f"family {family['family']}: {family['size']} of {family['configured']} tests computed, "
+        f"{family['significant']} significant at {family['alpha']:g} after correction{together}{missing}"
     )
 
 
-def _write_counts(groups: str, counts: str) -> str:
-    """Write `Female 37/38, Male 37/38` from the groups and the counts of a row."""
-    return ", ".join(
-        f"{g} {c}" for g, c in zip(unpack_names(groups), unpack_names(counts), strict=True)
-    )
-
-
-def _write_recommended(bounds: Bounds, exact: bool) -> str:
-    """Write the recommended interval; one that is drawn among exact ones says so."""
-    drawn = exact and bounds.drawn and not np.isnan(bounds.low)
-    return _write_bounds(bounds.low, bounds.high) + (" (drawn)" if drawn else "")
-
-
-def _write_bounds(low: float, high: float, digits: int = 3) -> str:
-    if np.isnan(low) or np.isnan(high):
-        return UNDEFINED
-    return f"{low:.{digits}f} to {high:.{digits}f}"
-
-
-def _of_score(table: pd.DataFrame, metric: str, structure: str) -> pd.DataFrame:
-    if table.empty:
-        return table  # Without rows it may have no columns either.
-    return table[(table["metric"] == metric) & (table["structure"] == structure)]
-
-
-def write_labels(audit: AuditResult) -> Mapping[str, str]:
-    """Return each grouping's title with its groups and their sizes below it, for axes."""
-    return {
-        row.grouping: label_grouping(row.title, row.groups) for row in iterate_rows(audit.groupings)
-    }
+def _write_recommended(ratio: Any, exact: bool) -> str:
+    """Write the recommended interval; a drawn one among exact ones, or the reverse, says so."""
+    is_exact = ratio.dir_method == "exact_percentile"
+    odd = is_exact != exact and not np.isnan(ratio.dir_low)
+    mark = " (exact)" if is_exact else " (drawn)"
+    return write_bounds(ratio.dir_low, ratio.dir_high) + mark * odd

@@ -46,23 +46,12 @@ def tabulate_people(
     """
     rows = []
     for row in iterate_rows(counts):
-        variable = COLUMNS.get(row.variable, row.variable)
+        cells = [f"{row.exams:,.0f}", f"{100 * row.share:.1f} %", f"{row.patients:,}"]
         if row.exams != row.exams:
-            rows.append([variable, row.level, "suppressed", "", ""])
-            continue
-        if row.exams < suppress_below:
-            rows.append([variable, row.level, f"< {suppress_below}", "", ""])
-            continue
-        share = f"{100 * row.share:.1f} %"
-        rows.append(
-            [
-                variable,
-                row.level,
-                f"{row.exams:,.0f}",
-                share,
-                f"{row.patients:,}",
-            ]
-        )
+            cells = ["suppressed", "", ""]
+        elif row.exams < suppress_below:
+            cells = [f"< {suppress_below}", "", ""]
+        rows.append([COLUMNS.get(row.variable, row.variable), row.level, *cells])
     people = make_table(
         "Table 1. Who is in the cohort", ("attribute", "level", "exams", "share", "patients"), rows
     )
@@ -109,20 +98,12 @@ def tabulate_relations(caption: str, relations: pd.DataFrame, titles: Mapping[st
                 titles.get(row.by, COLUMNS.get(row.by, row.by)),
                 TESTS.get(row.test, row.test),
                 f"{row.n:,}",
-                write_p(row.p, because),
+                write_p(row.p_verdict, because),
                 f"{effect} {value}".strip(),
                 "; ".join(remark),
             ]
         )
     return make_table(caption, ("of", "by", "test", "n", "p", "effect", "remark"), rows)
-
-
-def pick_groupings(groups: pd.DataFrame, most: int = 3) -> list[str]:
-    """Pick the groupings whose volumes are drawn: sex, age and race where there are such."""
-    names = [str(name) for name in groups]
-    wanted = ("sex", "age_3bin", "race_wbo")
-    found = [name for name in wanted if name in names]
-    return [*found, *(name for name in names if name not in found)][:most]
 
 
 def split_relations(relations: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:

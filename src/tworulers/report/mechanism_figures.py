@@ -5,42 +5,33 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tworulers.report.rows import iterate_rows
 from tworulers.report.style import (
     GAP_COLOUR,
     NOISE_COLOUR,
-    ruler_colour,
-    score_label,
+    colour_rulers,
+    mark_legend,
     start_figure,
     wrap,
 )
-from tworulers.schema import Metric
+from tworulers.report.verdict_figures import write_labels
+from tworulers.report.view import View
 
 
-def draw_parts(
-    verdicts: pd.DataFrame,
-    *,
-    metrics: Mapping[str, Metric],
-    groupings: Mapping[str, str],
-    base: str,
-    other: str,
-) -> Figure:
-    """Draw how much of each change of H is the doing of the gap and how much of the noise.
-
-    Parameters
-    ----------
-    verdicts : verdicts of the tests to show, with `gap_part` and `noise_part`.
-    metrics : declarations of their metrics, by name.
-    groupings : title of each grouping.
-    base, other : description, with provenance, of the ruler compared with and of the other.
-    """
+def draw_parts(view: View) -> Figure:
+    """Draw how much of each change of H is the doing of the gap and how much of the noise, in the groupings' order."""
+    order = {name: place for place, name in enumerate(view.first.titles)}
+    verdicts = view.explained.sort_values(
+        ["grouping", "metric", "structure"],
+        key=lambda column: column.map(order) if column.name == "grouping" else column,
+        kind="stable",
+    )
+    base, other = view.names.values()
     figure = start_figure(8.6, 0.42 * max(len(verdicts), 1) + 1.9)
     ax = figure.subplots()
     labels = [
-        f"{groupings.get(row.grouping, row.grouping)}: "
-        f"{score_label(metrics[row.metric], row.structure)}"
+        f"{view.first.title_of(row.grouping)}: {view.first.metric(row.metric).label(row.structure)}"
         for row in iterate_rows(verdicts)
     ]
     for y, row in enumerate(iterate_rows(verdicts)):
@@ -61,41 +52,25 @@ def draw_parts(
     )
     ax.set_title("What the other ruler changed")
     handles = [
-        Line2D([], [], color=GAP_COLOUR, linewidth=7, label="gap part: groups further apart"),
-        Line2D([], [], color=NOISE_COLOUR, linewidth=7, label="noise part: less spread within"),
-        Line2D([], [], color="black", marker="D", linestyle="", label="whole change of H"),
+        mark_legend("gap part: groups further apart", color=GAP_COLOUR, linewidth=7),
+        mark_legend("noise part: less spread within", color=NOISE_COLOUR, linewidth=7),
+        mark_legend("whole change of H", color="black", marker="D", linestyle=""),
     ]
     figure.legend(handles=handles, loc="outside lower left", ncols=3, fontsize=8.5)
     return figure
 
 
-def draw_power(
-    power: Mapping[str, pd.DataFrame],
-    rulers: Mapping[str, str],
-    *,
-    metric: Metric,
-    structure: str,
-    groupings: Mapping[str, str],
-) -> Figure:
-    """Draw for each test that found nothing the gap seen and the smallest gap it could have found.
-
-    Parameters
-    ----------
-    power : the power table of each ruler's audit.
-    rulers : name and description, with provenance, of the rulers to show, in order.
-    metric, structure : the score.
-    groupings : name and label, with group sizes, of the groupings to show, in order.
-    """
-    figure = start_figure(4.4 * len(rulers) + 2.0, 0.5 * len(groupings) + 2.2)
-    axes = figure.subplots(1, len(rulers), sharey=True, squeeze=False)[0]
-    names = list(groupings)
-    for ax, (ruler, title) in zip(axes, rulers.items(), strict=True):
-        table = power[ruler]
-        mine = table[(table["metric"] == metric.name) & (table["structure"] == structure)]
-        colour = ruler_colour(ruler)
+def draw_power(view: View) -> Figure:
+    """Draw for each test that found nothing the gap seen and the smallest gap it could have found."""
+    judged, score, groupings = view.judged, view.score, write_labels(view.first.result)
+    figure = start_figure(4.4 * len(judged) + 2.0, 0.5 * len(groupings) + 2.2)
+    axes = figure.subplots(1, len(judged), sharey=True, squeeze=False)[0]
+    names, colours = list(groupings), colour_rulers(view.provenances)
+    for ax, one in zip(axes, judged, strict=True):
+        mine, colour = score.of(one.result.power), colours[one.key]
         for y, grouping in enumerate(names):
             rows = mine[mine["grouping"] == grouping].set_index("correction")
-            if rows.empty:
+            if rows["observed_gap"].notna().sum() == 0:
                 ax.text(0, y, " significant, or not tested", va="center", fontsize=8.5,
                         color="#555555")  # fmt: skip
                 continue
@@ -107,20 +82,21 @@ def draw_power(
             ax.plot(found[0], y, "|", color="black", markersize=15, markeredgewidth=1.8)
             ax.plot(found[1], y, "x", color="black", markersize=7, markeredgewidth=1.6)
             if not np.isfinite(found).all():
-                ax.text(max(ends), y - 0.28, " no gap found with 80 % power", fontsize=7.5)
+                ax.text(max(ends), y - 0.28, " no gap found with 80 % power", fontsize=8.5)
         ax.set_xlim(left=0)
-        ax.set_title(wrap(f"Judged by {title}", 46), color=colour, weight="bold")
-        ax.set_xlabel(f"gap between group medians: {score_label(metric, structure)}")
+        ax.set_title(wrap(f"Judged by {one.name}", 46), color=colour, weight="bold")
+        ax.set_xlabel(f"gap between group medians: {score.label}")
         ax.grid(visible=False, axis="y")
     axes[0].set_yticks(range(len(names)), [wrap(groupings[name], 38) for name in names], fontsize=9)
     axes[0].set_ylim(len(names) - 0.5, -0.6)
+    alone = "found with 80 % power by this test alone"
+    family = "the same at the level divided by the size of the family"
+    black = {"color": "black", "linestyle": ""}
     handles = [
-        Line2D([], [], color="#555555", marker="o", linestyle="", label="gap seen"),
-        Line2D([], [], color="black", marker="|", markersize=12, markeredgewidth=1.8,
-               linestyle="", label="found with 80 % power by this test alone"),
-        Line2D([], [], color="black", marker="x", linestyle="", markeredgewidth=1.6,
-               label="the same at the level divided by the size of the family"),
-    ]  # fmt: skip
+        mark_legend("gap seen", color="#555555", marker="o", linestyle=""),
+        mark_legend(alone, marker="|", markersize=12, markeredgewidth=1.8, **black),
+        mark_legend(family, marker="x", markeredgewidth=1.6, **black),
+    ]
     figure.legend(handles=handles, loc="outside lower left", ncols=3, fontsize=8.5)
     return figure
 
@@ -129,6 +105,7 @@ def draw_verdict_chance(
     traces: Mapping[str, pd.DataFrame],
     rulers: Mapping[str, str],
     *,
+    provenances: Mapping[str, str],
     n: int,
     grouping_title: str,
     score: str,
@@ -139,14 +116,16 @@ def draw_verdict_chance(
     ----------
     traces : of each ruler: `n`, `probability` (raw) and `probability_fdr` (adjusted) of one test.
     rulers : name and description, with provenance, of the rulers to show, in order.
+    provenances : of the rulers' labels, by ruler.
     n : audited exams.
     grouping_title, score : what is tested.
     """
     figure = start_figure(6.6, 4.6)
     ax = figure.subplots()
+    colours = colour_rulers(provenances)
     for (ruler, title), marker in zip(rulers.items(), "osD^v", strict=False):
         trace = traces[ruler].sort_values("n")
-        colour = ruler_colour(ruler)
+        colour = colours[ruler]
         ax.plot(trace["n"], trace["probability_fdr"], color=colour, marker=marker, label=title)
         ax.plot(trace["n"], trace["probability"], color=colour, linestyle=":", linewidth=1.4)
     ax.axvline(n, color="#555555", linewidth=1)

@@ -1,207 +1,134 @@
-"""The report: one page that a reader can follow from the question to the commands that made it."""
+"""The report: one page that answers first, and keeps what lies behind the answer folded below it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup
 
-from tworulers.audit import AuditResult
-from tworulers.report.gallery import ShownAudit
 from tworulers.report.render import Picture
 from tworulers.report.tables import Table
-from tworulers.report.verdict_words import Glance
-from tworulers.rulers import Comparison, RegimeComparison
-
-OWN_PREDICTIONS = "scored by its own predictions: no verdict"
-"""Why a reference that is the predictions themselves judges nothing."""
+from tworulers.report.words.glossary import TERMS, find_terms
 
 TEMPLATE = Path(__file__).with_name("page.html.jinja")
 
-
-@dataclass(frozen=True)
-class Anchored:
-    """Group means of the expert's score, estimated from few exams with it and many without.
-
-    Tables as `tworulers.stats.anchored` gives them, with a column `grouping` in the first two;
-    `sentences` is what has to be said of them.
-    """
-
-    means: pd.DataFrame
-    gaps: pd.DataFrame
-    exchangeability: pd.DataFrame
-    sentences: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class Warned:
-    """How well each uncertainty of a model warns of failures, as one ruler calls them.
-
-    Tables as `tworulers.stats.failure_warning` gives them, with a column `uncertainty`; `overall`
-    is the AUC over all exams by uncertainty.
-    """
-
-    cells: pd.DataFrame
-    metrics: pd.DataFrame
-    tests: pd.DataFrame
-    concordance: pd.DataFrame
-    overall: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class RulerChange:
-    """Two audits of one regime and what lies between them; names point into `Findings.audits`.
-
-    `probability` is how often each test is significant by number of exams, where that was traced;
-    `anchored` is there where the second ruler scored exams without an expert label as well;
-    `audits` holds both audits over the exams that both rulers judged, by ruler, where either judged more.
-    """
-
-    regime: str
-    base: str
-    other: str
-    comparison: Comparison
-    probability: pd.DataFrame | None = None
-    anchored: Anchored | None = None
-    audits: Mapping[str, AuditResult] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RegimeChange:
-    """Two regimes under one ruler and what lies between them."""
-
-    base: str
-    other: str
-    ruler: str
-    comparison: RegimeComparison
-
-
-@dataclass(frozen=True)
-class Unjudged:
-    """An audit without verdict, and why there is none."""
-
-    regime: str
-    ruler: str
-    title: str
-    provenance: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class CohortTables:
-    """The cohort's tables; a missing one is None.
-
-    `volumes` has `exam_id`, `structure`, `volume_mm3`, measured in the labels of `volumes_ruler`.
-    """
-
-    counts: pd.DataFrame | None = None
-    ages: pd.DataFrame | None = None
-    relations: pd.DataFrame | None = None
-    left_out: pd.DataFrame | None = None
-    exclusions: pd.DataFrame | None = None
-    volumes: pd.DataFrame | None = None
-    volumes_ruler: str = ""
-
-
-@dataclass(frozen=True)
-class Findings:
-    """Everything the page tells of.
-
-    Attributes
-    ----------
-    dataset, attributes : their titles.
-    audits : by regime and ruler.
-    unjudged : audits without verdict.
-    changes, regimes : comparisons of rulers and of regimes.
-    warnings : how well confidence warns of failures, by regime and ruler.
-    groups : indexed by exam_id, one ordered categorical column a grouping; empty if unknown.
-    patients : indexed by exam_id, whose each exam is; empty if unknown.
-    cohort : the cohort's tables.
-    commands : what to run to get this page again, each with what it does.
-    configuration : as YAML.
-    suppress_below : groups with fewer exams are not described; 0 describes all.
-    withheld : titles of the groupings that were taken out, since a group of theirs is smaller.
-    """
-
-    dataset: str
-    attributes: str
-    audits: Mapping[tuple[str, str], ShownAudit]
-    unjudged: Sequence[Unjudged] = ()
-    changes: Sequence[RulerChange] = ()
-    regimes: Sequence[RegimeChange] = ()
-    warnings: Mapping[tuple[str, str], Warned] = field(default_factory=dict)
-    groups: pd.DataFrame = field(default_factory=pd.DataFrame)
-    patients: "pd.Series[str]" = field(default_factory=lambda: pd.Series(dtype="str"))
-    cohort: CohortTables = field(default_factory=CohortTables)
-    commands: Sequence[tuple[str, str]] = ()
-    configuration: str = ""
-    suppress_below: int = 0
-    withheld: Sequence[str] = ()
+LONGEST_LINK = 150_000
+"""Characters of a table that the page itself carries as a download; longer ones lie beside it alone."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its heading, paragraphs, figures and tables, in that order."""
-
-    anchor: str
-    title: str
-    paragraphs: tuple[str, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    tables: tuple[Table, ...] = ()
-    details: tuple[Table, ...] = ()
-    details_title: str = "More tables"
-    more_pictures: tuple[Picture, ...] = ()
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The verdict at one glance.
+    """A part of the page: its heading, paragraphs, figures and tables, in that order.
 
     Attributes
     ----------
-    question : what is asked.
-    sentence : the answer in a sentence.
-    remarks : what has to be known beside it.
-    base, other : the two rulers, with provenance; `other` is empty where there is one ruler.
-    rows : one a grouping.
+    details, more_pictures : folded once more below `details_title`.
+    data : names of the tables it is read from, as downloads.
+    printed : whether it is part of the printed appendix; else it is named there with its tables.
     """
 
-    question: str
-    sentence: str
-    remarks: tuple[str, ...] = ()
-    base: str = ""
-    other: str = ""
-    rows: tuple[Glance, ...] = ()
+    anchor: str
+    title: str
+    paragraphs: Sequence[str] = ()
+    pictures: Sequence[Picture] = ()
+    tables: Sequence[Table] = ()
+    details: Sequence[Table] = ()
+    details_title: str = "More tables"
+    more_pictures: Sequence[Picture] = ()
+    data: Sequence[str] = ()
+    printed: bool = True
 
 
-def render_page(
-    title: str,
-    headline: Headline,
-    sections: Sequence[Section],
-    commands: Sequence[tuple[str, str]],
-    configuration: str,
-) -> str:
-    """Lay out the page: one HTML file that needs no other.
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the verdict table: a word that stands out, with what it means, and lines below it."""
 
-    Parameters
+    word: str
+    lines: Sequence[str] = ()
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class VerdictTable:
+    """The table that answers: a row a grouping, of which `tones` say how loud the last cell speaks."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    tones: Sequence[str]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a page shows.
+
+    Attributes
     ----------
-    title : of the page.
-    headline, sections : its content.
-    commands : each with what it does.
+    title, kicker : what it is about, in a few words and in a line.
+    sentences : the answer.
+    verdicts : the table that answers; None where nothing was grouped.
+    opened, folded : its parts, those seen at once and those behind a fold.
+    made_from : how the page came about: facts, then commands, each with what it is.
     configuration : as YAML.
+    data : tables to download, CSV by name.
+    footer : what no figure of it says.
     """
+
+    title: str
+    kicker: str
+    sentences: Sequence[str]
+    verdicts: VerdictTable | None
+    opened: Sequence[Section]
+    folded: Sequence[Section]
+    facts: Sequence[tuple[str, str]] = ()
+    commands: Sequence[tuple[str, str]] = ()
+    configuration: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    footer: str = ""
+
+    @property
+    def sections(self) -> list[Section]:
+        """List all parts."""
+        return [*self.opened, *self.folded]
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """List all figures."""
+        return [p for one in self.sections for p in (*one.pictures, *one.more_pictures)]
+
+
+def render_page(page: Page) -> str:
+    """Lay out the page: one HTML file that needs no other."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(
-        title=title,
-        headline=headline,
-        sections=sections,
-        commands=commands,
-        configuration=configuration,
-        html=lambda table: Markup(table.to_html()),  # every cell is escaped by the table
+    body: str = template.render(
+        page=page,
+        terms=[],
+        html=lambda table: Markup(table.to_html(TERMS)),  # every cell is escaped by the table
         inline=lambda picture: Markup(picture.inline),
+        photo=lambda picture: Markup(' class="photo"' * picture.photo),
+        link=lambda name: link_table(name, page.data[name]),
+        there=lambda names: [name for name in names if name in page.data],
     )
+    return body.replace(
+        "<!-- terms -->", str(environment.from_string(TERMS_LIST).render(terms=find_terms(body)))
+    )
+
+
+TERMS_LIST = """<dl class="terms">
+{% for term, meaning in terms %}
+<dt><dfn>{{ term }}</dfn></dt><dd>{{ meaning }}</dd>
+{% endfor %}
+</dl>"""
+
+
+def link_table(name: str, text: str) -> str:
+    """Return where a table is downloaded from: the page itself, or the folder beside it where the table is long."""
+    if len(text) > LONGEST_LINK:
+        return f"tables/{quote(name)}.csv"
+    return "data:text/csv;charset=utf-8," + quote(text, safe=" ,.;:()[]{}|=+-*/_@!$'")

@@ -1,46 +1,25 @@
-"""The interval of a ratio of success rates that is recommended, by its measured coverage (docs/calibration.md)."""
+"""What the intervals of a ratio of success rates are called."""
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from tworulers.battery.audit import AuditResult
 
 
-class Bounds(NamedTuple):
-    """An interval, NaN where there is none; `drawn` where it comes from draws and not from all tables."""
-
-    low: float
-    high: float
-    drawn: bool = False
-
-
-def recommend_interval(ratio: Any, resampling_unit: str) -> Bounds:
-    """Return the recommended interval of a ratio of success rates.
-
-    It is the exact percentile interval; where patients have several exams, and where there are too many tables to
-    enumerate, the percentile interval of the draws, which keep a patient's exams together.
-
-    Parameters
-    ----------
-    ratio : a row of an audit's disparities.
-    resampling_unit : `exam` or `patient`, as the audit drew.
-    """
-    exact = Bounds(ratio.dir_exact_percentile_low, ratio.dir_exact_percentile_high)
-    if resampling_unit == "exam" and not np.isnan(exact.low):
-        return exact
-    return Bounds(ratio.dir_percentile_low, ratio.dir_percentile_high, True)
-
-
-def name_recommended(resampling_unit: str) -> str:
+def name_recommended(by_patient: bool) -> str:
     """Name the recommended interval in a heading."""
-    kind = "exact percentile interval" if resampling_unit == "exam" else "percentile interval"
+    kind = "percentile interval" if by_patient else "exact percentile interval"
     return f"{kind} (recommended)"
 
 
-def explain_recommended(resampling_unit: str) -> str:
+def name_published(audit: AuditResult) -> str:
+    """Name the published interval, which counts every exam on its own where it is asked to."""
+    of_exams = audit.by_patient and audit.resampling_unit == "exam"
+    return "published BCa interval" + " of exams" * of_exams
+
+
+def explain_recommended(by_patient: bool) -> str:
     """Say what the recommended interval is drawn from."""
-    if resampling_unit == "exam":
-        return (
-            "Exact percentile: over all success tables that these group sizes and rates can give; "
-            "drawn, where those are too many."
-        )
-    return "Percentile: patients are drawn with all their exams, since some have several."
+    if by_patient:
+        return "Percentile: patients are drawn with all their exams, since some have several."
+    return (
+        "Exact percentile: over all success tables that these group sizes and rates can give; "
+        "drawn, where those are too many."
+    )

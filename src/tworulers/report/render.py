@@ -1,5 +1,6 @@
 """How a figure becomes a file or part of a page: the same bytes for the same figure."""
 
+import html
 import io
 import json
 import re
@@ -7,7 +8,10 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from tworulers.file_names import is_plain, name_file
+from tworulers.schema.file_names import is_plain, name_file
+
+LEAST = 1.06
+"""Pixels a point is drawn with at least, so that the smallest letters (8.5 points) have nine; narrow screens scroll."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,7 @@ class Picture:
     ----------
     name : of its files, without ending.
     caption : what it shows and what judged, in a sentence or two.
+    photo : whether it is of exams, whose greys mean something.
     svg, png : as files; `inline` is the drawing as part of a page.
     """
 
@@ -25,6 +30,7 @@ class Picture:
     caption: str
     svg: str
     png: bytes
+    photo: bool = False
 
     @property
     def inline(self) -> str:
@@ -50,7 +56,14 @@ def take_picture(figure: Figure, name: str, caption: str) -> Picture:
     drawing, image = io.StringIO(), io.BytesIO()
     figure.savefig(drawing, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(image, format="png", metadata={"Software": None})
-    return Picture(name, caption[:1].upper() + caption[1:], drawing.getvalue(), image.getvalue())
+    caption = caption[:1].upper() + caption[1:]
+    return Picture(name, caption, give_title(drawing.getvalue(), caption), image.getvalue())
+
+
+def give_title(svg: str, title: str) -> str:
+    """Give an SVG file a title, which is read out where the drawing cannot be seen."""
+    told = f"\n <title>{html.escape(title)}</title>"
+    return re.sub(r"<svg[^>]*>", lambda found: found[0] + told, svg, count=1)
 
 
 def inline_svg(svg: str, prefix: str) -> str:
@@ -71,4 +84,6 @@ def inline_svg(svg: str, prefix: str) -> str:
     points = float(width.group(1)) if width else 600.0
     body = re.sub(r'(<svg[^>]*?)\s(?:width|height)="[^"]*"', r"\1", body, count=1)
     body = re.sub(r'(<svg[^>]*?)\s(?:width|height)="[^"]*"', r"\1", body, count=1)
-    return body.replace("<svg", f'<svg style="max-width:{points * 1.4:.0f}px"', 1).strip()
+    size = f"min-width:{points * LEAST:.0f}px;max-width:{points * 1.4:.0f}px"
+    drawn = body.replace("<svg", f'<svg role="img" style="{size}"', 1).strip()
+    return f'<div class="scroll" tabindex="0">{drawn}</div>'

@@ -1,24 +1,24 @@
-"""Pictures of a risk score by group: the AUC matrix, distributions, ROC curves, the paradox."""
+"""Pictures of a risk score by group: the AUC matrix, distributions, ROC curves."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
-from numpy.typing import NDArray
+from matplotlib.patches import Rectangle
 
+from tworulers.auc.audit import RiskAudit
+from tworulers.auc.matrix import HALF
+from tworulers.report.render import Picture, take_picture
 from tworulers.report.rows import iterate_rows
 from tworulers.report.style import GROUP_COLOURS, start_figure
-
-PALETTE = GROUP_COLOURS
+from tworulers.schema.file_names import name_file
+from tworulers.stats.types import FloatArray
 
 DASHES = ("-", "--", "-.", ":")
 """Line styles repeat the colours' message, for print without colour."""
@@ -27,6 +27,14 @@ EVENT_NAMES = {1: "events", 0: "non-events"}
 SMALLEST_BIN = 5
 EVENT_COLOUR = GROUP_COLOURS[5]
 MAP = "cividis"
+DARK_BELOW = 0.77
+"""AUC below which a cell is so dark that its letters are white."""
+
+MOST_PANELS = 12
+"""Most groups whose events get a panel of ROC curves each; with more nothing could be read."""
+
+LARGEST_SIDE = 12.0
+"""Longest side of a figure of a matrix, in inches; more groups make smaller cells."""
 
 
 def make_figure(
@@ -34,7 +42,7 @@ def make_figure(
     *,
     width: float = 5.0,
     height: float = 4.6,
-    columns: int = 3,
+    columns: int = 2,
 ) -> Figure:
     """Draw panels of the given size in inches on a new figure, `columns` of them in a row."""
     across = min(columns, len(draws))
@@ -48,16 +56,63 @@ def make_figure(
     return figure
 
 
+def draw_risk(
+    audit: RiskAudit, scores: pd.DataFrame, groups: Mapping[str, pd.Series], score_name: str
+) -> Iterator[Picture]:
+    """Draw every grouping's matrix, distributions and curves.
+
+    Parameters
+    ----------
+    audit : the audit.
+    scores : columns score, outcome (1, 0).
+    groups : by grouping, the group of every row.
+    score_name : axis label, with its unit.
+    """
+    for name, group in groups.items():
+        matrix, own = audit.matrices[name], scores.assign(group=group)
+        side = min(max(5.0, 1.35 * len(matrix.groups)), LARGEST_SIDE)
+        cells = audit.cells[audit.cells["grouping"] == name]
+        figure = make_figure([partial(draw_matrix, cells)], width=side + 1, height=side)
+        yield take_picture(figure, f"{name_file(name)}_matrix", f"AUC matrix by {name}")
+        draws = [
+            partial(draw_distributions, own, score_name=score_name),
+            partial(draw_roc_within, own),
+        ]
+        if len(audit.calibration):
+            table = audit.calibration[audit.calibration["grouping"] == name]
+            draws.append(partial(draw_calibration, table))
+        caption = f"score and ROC curves by {name}"
+        yield take_picture(make_figure(draws), f"{name_file(name)}_scores", caption)
+        if len(matrix.groups) <= MOST_PANELS:
+            across = [
+                partial(draw_roc_across, own, events_of=label)
+                for label, n in zip(matrix.groups, matrix.n_events, strict=True)
+                if n > 0
+            ]
+            caption = f"events of each group of {name} against non-events of every group"
+            yield take_picture(make_figure(across), f"{name_file(name)}_roc_across", caption)
+
+
+def note_panels(audit: RiskAudit) -> list[str]:
+    """Say of which groupings no curves across groups are drawn."""
+    return [
+        f"{name} has {len(matrix.groups)} groups, more than {MOST_PANELS}: the ROC curves across groups are not drawn"
+        for name, matrix in audit.matrices.items()
+        if len(matrix.groups) > MOST_PANELS
+    ]
+
+
 def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
     """Draw the AUC matrix as a heat map, each cell with its value, interval and numbers.
 
-    Parameters:
-        cells: one row a cell, as `tabulate_cells` gives it. Undefined cells are hatched and say
-            why; cells of few events or non-events carry an asterisk.
+    Parameters
+    ----------
+    cells : one row a cell, as `tabulate_cells` gives it. Undefined cells are hatched and say
+        why; cells of few events or non-events carry an asterisk.
     """
     events = list(dict.fromkeys(cells["events_of"]))
-    colours, scale = colormaps[MAP], Normalize(0.0, 1.0)
-    size = max(5.0, 9.0 - 0.5 * len(events))
+    colours, scale = colormaps[MAP], Normalize(HALF, 1.0)
+    written = len(events) <= MOST_PANELS
     for cell in iterate_rows(cells):
         x, y = events.index(cell.non_events_of), events.index(cell.events_of)
         if np.isnan(cell.auc):
@@ -73,8 +128,9 @@ def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
                 f"[{cell.low:.3f}, {cell.high:.3f}]" if cell.low == cell.low else "no interval"
             )
             text = f"{cell.auc:.3f}{few}\n{between}\n{cell.n_events} × {cell.n_non_events}"
-            ink = "black" if cell.auc > 0.55 else "white"
-        axes.text(x, y, text, ha="center", va="center", fontsize=size, color=ink)
+            ink = "black" if cell.auc > DARK_BELOW else "white"
+        if written:
+            axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color=ink)
     axes.set(
         xlim=(-0.5, len(events) - 0.5),
         ylim=(len(events) - 0.5, -0.5),
@@ -88,14 +144,21 @@ def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
     axes.set_yticklabels(events)
     axes.set_aspect("equal")
     axes.grid(False)
+    if axes.figure is not None:
+        shades = ScalarMappable(scale, MAP)
+        note = "AUC; * few events or non-events; white: undefined"
+        axes.figure.colorbar(shades, ax=axes, extend="min", shrink=0.8).set_label(
+            note, fontsize=8.5
+        )
 
 
 def draw_distributions(scores: pd.DataFrame, axes: Axes, *, score_name: str) -> None:
     """Draw the score by group and outcome as boxes (quartiles, whiskers 5 % and 95 %) with n.
 
-    Parameters:
-        scores: columns group, outcome (1, 0), score; rows without a group are not drawn.
-        score_name: axis label, with its unit.
+    Parameters
+    ----------
+    scores : columns group, outcome (1, 0), score; rows without a group are not drawn.
+    score_name : axis label, with its unit.
     """
     known = scores[scores["group"].notna()]
     groups = _groups_of(scores)
@@ -105,7 +168,7 @@ def draw_distributions(scores: pd.DataFrame, axes: Axes, *, score_name: str) -> 
             part = known[(known["group"] == group) & (known["outcome"] == outcome)]
             values.append(part["score"].to_numpy())
             labels.append(f"{group}\n{EVENT_NAMES[outcome]}, n = {len(part)}")
-            fills.append(EVENT_COLOUR if outcome else PALETTE[0])
+            fills.append(EVENT_COLOUR if outcome else GROUP_COLOURS[0])
     boxes = axes.boxplot(values, orientation="horizontal", whis=(5, 95), showfliers=False,
                          patch_artist=True, widths=0.6)  # fmt: skip
     for box, fill in zip(boxes["boxes"], fills, strict=True):
@@ -120,8 +183,9 @@ def draw_distributions(scores: pd.DataFrame, axes: Axes, *, score_name: str) -> 
 def draw_roc_within(scores: pd.DataFrame, axes: Axes) -> None:
     """Draw the ROC curve of each group among itself, and of all rows together.
 
-    Parameters:
-        scores: columns group (missing in rows that count overall only), outcome (1, 0), score.
+    Parameters
+    ----------
+    scores : columns group (missing in rows that count overall only), outcome (1, 0), score.
     """
     for k, group in enumerate(_groups_of(scores)):
         own = scores[scores["group"] == group]
@@ -135,9 +199,10 @@ def draw_roc_within(scores: pd.DataFrame, axes: Axes) -> None:
 def draw_roc_across(scores: pd.DataFrame, axes: Axes, *, events_of: str) -> None:
     """Draw the ROC curves of one group's events against the non-events of every group.
 
-    Parameters:
-        scores: columns group, outcome (1, 0), score.
-        events_of: the group whose events are shown; its own curve is the thick one.
+    Parameters
+    ----------
+    scores : columns group, outcome (1, 0), score.
+    events_of : the group whose events are shown; its own curve is the thick one.
     """
     events = _side(scores[scores["group"] == events_of], 1)
     for k, group in enumerate(_groups_of(scores)):
@@ -149,8 +214,9 @@ def draw_roc_across(scores: pd.DataFrame, axes: Axes, *, events_of: str) -> None
 def draw_calibration(bins: pd.DataFrame, axes: Axes) -> None:
     """Draw observed against expected event rates by group and bin, with Wilson intervals.
 
-    Parameters:
-        bins: as `tabulate_calibration` gives it; the rows of whole groups supply n.
+    Parameters
+    ----------
+    bins : as `tabulate_calibration` gives it; the rows of whole groups supply n.
     """
     own = bins[(bins["bin"] != "all") & (bins["n"] >= SMALLEST_BIN)]
     whole = bins[bins["bin"] == "all"].set_index("group")
@@ -162,7 +228,7 @@ def draw_calibration(bins: pd.DataFrame, axes: Axes) -> None:
         error = np.abs(part[["low", "high"]].to_numpy().T - part["observed"].to_numpy())
         count, events = whole.loc[group, ["n", "n_events"]]
         axes.errorbar(part["expected"], part["observed"], yerr=error, fmt="o", markersize=4,
-                      linewidth=1, elinewidth=0.7, color=PALETTE[k % len(PALETTE)],
+                      linewidth=1, elinewidth=0.7, color=GROUP_COLOURS[k % len(GROUP_COLOURS)],
                       linestyle=DASHES[k % len(DASHES)],
                       label=f"{group} (n = {count}, {events} events)")  # fmt: skip
     axes.plot([0, top], [0, top], color="0.7", linewidth=0.8)
@@ -176,83 +242,6 @@ def draw_calibration(bins: pd.DataFrame, axes: Axes) -> None:
     _legend_below(axes)
 
 
-def draw_densities(densities: pd.DataFrame, axes: Axes, *, title: str) -> None:
-    """Draw a scenario's risk by group and outcome: events filled, non-events as lines.
-
-    Parameters:
-        densities: columns group, outcome, risk, density, as `tabulate_densities` gives it.
-    """
-    groups = list(dict.fromkeys(densities["group"]))
-    for (group, outcome), part in densities.groupby(["group", "outcome"], sort=False):
-        k = groups.index(group)
-        if outcome == 1:
-            axes.fill_between(part["risk"], part["density"], color=PALETTE[k], alpha=0.35,
-                              linewidth=0)  # fmt: skip
-        axes.plot(part["risk"], part["density"], color=PALETTE[k],
-                  linestyle="-" if outcome else "--", linewidth=1.3)  # fmt: skip
-    handles: list[Artist] = [Patch(color=PALETTE[k], label=group) for k, group in enumerate(groups)]
-    handles += [Line2D([], [], color="0.3", linestyle=s, label=n) for s, n in
-                (("-", "events (filled)"), ("--", "non-events"))]  # fmt: skip
-    axes.legend(handles=handles, fontsize=7, frameon=False)
-    axes.set(xlabel="risk (probability)", ylabel="density (each curve of area 1)", title=title)
-    axes.set_ylim(bottom=0)
-
-
-def draw_paradox(table: pd.DataFrame, axes: Axes) -> None:
-    """Draw how the AUC values move from scenario to scenario: a group up, the overall down.
-
-    Parameters:
-        table: columns scenario, column, exact, printed, as `tabulate_scenarios` gives it. Lines
-            are exact values; crosses are the printed ones of one finite simulation.
-    """
-    names = {
-        "auc": ("overall", "black"),
-        "auc_m": ("within m", PALETTE[0]),
-        "auc_f": ("within f", PALETTE[1]),
-        "xauc_mf": ("events m | non-events f", PALETTE[2]),
-        "xauc_fm": ("events f | non-events m", PALETTE[3]),
-    }
-    scenarios = list(dict.fromkeys(table["scenario"]))
-    for k, (column, (name, colour)) in enumerate(names.items()):
-        part = table[table["column"] == column].set_index("scenario").loc[scenarios]
-        axes.plot(scenarios, part["exact"], color=colour, marker="o", markersize=4,
-                  linewidth=2.4 if column == "auc" else 1.3, linestyle=DASHES[k % len(DASHES)],
-                  label=name)  # fmt: skip
-        axes.plot(scenarios, part["printed"], "x", color=colour, markersize=6)
-        for x, value in enumerate(part["exact"]):
-            axes.annotate(f"{value:.3f}", (x, value), textcoords="offset points", xytext=(6, -10),
-                          fontsize=6.5, color=colour)  # fmt: skip
-    axes.plot([], [], "x", color="0.3", label="printed (one simulation)")
-    axes.set(xlabel="scenario", ylabel="AUC", title="A group improves, the overall value falls")
-    axes.set_xlim(-0.3, len(scenarios) - 0.5)
-    axes.legend(fontsize=7, frameon=False, loc="lower left")
-
-
-def draw_sampling(table: pd.DataFrame, axes: Axes, *, level: float) -> None:
-    """Draw where a simulation puts each cell, and where the printed value lies.
-
-    Parameters:
-        table: as `predict_sampling` gives it, one number of patients, any scenarios.
-        level: of the intervals, for the label.
-    """
-    rows = table.reset_index(drop=True)
-    y = np.arange(len(rows))
-    error = np.stack([rows["exact"] - rows["low"], rows["high"] - rows["exact"]])
-    axes.errorbar(rows["exact"], y, xerr=error, fmt="o", color=PALETTE[0], capsize=3, markersize=4,
-                  label=f"exact, {level:.0%} interval of a simulation")  # fmt: skip
-    axes.plot(rows["printed"], y, "x", color=EVENT_COLOUR, markersize=7, label="printed")
-    labels = [
-        f"({r.scenario}) {r.events_of} | {r.non_events_of}, {r.n_events:.0f} × {r.n_non_events:.0f}"
-        for r in iterate_rows(rows)
-    ]
-    axes.set_yticks(y, labels, fontsize=7)
-    axes.invert_yaxis()
-    patients = int(rows["patients"].iloc[0])
-    axes.set(xlabel="AUC (events | non-events, expected numbers)",
-             title=f"Simulations of {patients:,} patients")  # fmt: skip
-    axes.legend(fontsize=7, frameon=False, loc="lower left")
-
-
 def _groups_of(scores: pd.DataFrame) -> list[str]:
     """Groups in the order of their categories, or by name."""
     column = scores["group"]
@@ -261,14 +250,14 @@ def _groups_of(scores: pd.DataFrame) -> list[str]:
     return sorted(column.dropna().unique())
 
 
-def _side(scores: pd.DataFrame, outcome: int) -> NDArray[np.float64]:
+def _side(scores: pd.DataFrame, outcome: int) -> FloatArray:
     return scores.loc[scores["outcome"] == outcome, "score"].to_numpy(dtype=np.float64)
 
 
 def _plot_roc(
     axes: Axes,
-    events: NDArray[np.float64],
-    others: NDArray[np.float64],
+    events: FloatArray,
+    others: FloatArray,
     group: str,
     k: int,
     width: float = 1.5,
@@ -277,7 +266,7 @@ def _plot_roc(
     if len(events) == 0 or len(others) == 0:
         axes.plot([], [], color="0.6", label=f"{label}: undefined")
         return
-    axes.plot(*_roc(events, others), color=PALETTE[k % len(PALETTE)], linewidth=width,
+    axes.plot(*_roc(events, others), color=GROUP_COLOURS[k % len(GROUP_COLOURS)], linewidth=width,
               linestyle=DASHES[k % len(DASHES)], label=label)  # fmt: skip
 
 
@@ -294,18 +283,18 @@ def _finish_roc(axes: Axes, title: str) -> None:
 
 
 def _legend_below(axes: Axes) -> None:
-    axes.legend(fontsize=7, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    axes.legend(
+        fontsize=8.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+    )
 
 
-def _roc(
-    events: NDArray[np.float64], others: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _roc(events: FloatArray, others: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Shares of non-events and of events at or above each score, from the highest down."""
     cuts = np.unique(np.concatenate([events, others]))[::-1]
     if cuts.size > 2000:
         cuts = cuts[np.unique(np.linspace(0, cuts.size - 1, 2000).astype(int))]
 
-    def share(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def share(values: FloatArray) -> FloatArray:
         ordered = np.sort(values)
         above = values.size - np.searchsorted(ordered, cuts, side="left")
         return np.concatenate([[0.0], above / max(values.size, 1)])

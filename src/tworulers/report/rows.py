@@ -11,9 +11,14 @@ def iterate_rows(table: pd.DataFrame) -> Iterable[Any]:
     return table.itertuples(index=False)
 
 
-def find_row(table: pd.DataFrame, **wanted: object) -> Any:
-    """Return the first row with these values in these columns, or None where there is none."""
+def keep_rows(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """Keep the rows with these values in these columns."""
     keep = pd.Series(True, index=table.index)
     for column, value in wanted.items():
         keep &= table[column] == value
-    return next(iter(iterate_rows(table[keep])), None)
+    return table[keep]
+
+
+def find_row(table: pd.DataFrame, **wanted: object) -> Any:
+    """Return the first row with these values in these columns, or None where there is none."""
+    return next(iter(iterate_rows(keep_rows(table, **wanted))), None)

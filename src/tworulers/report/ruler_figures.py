@@ -1,24 +1,26 @@
 """What two rulers say of the same predictions, side by side: scores by group, and exam by exam."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tworulers.report.score import Score
 from tworulers.report.style import (
+    CROWDED,
     GROUP_COLOURS,
     GROUP_MARKERS,
-    ruler_colour,
-    score_label,
+    WIDEST,
+    colour_rulers,
     start_figure,
     with_counts,
     wrap,
-    write_difference,
 )
-from tworulers.schema import Metric
 
 GOLDEN_ANGLE = 2.399963
 
@@ -33,6 +35,10 @@ class RulerPanel:
     p, p_fdr : raw and adjusted; NaN where the test is undefined, and `undefined_because` says why.
     alpha : the level that `p_fdr` is held against.
     by : `patient` where p keeps the exams of a patient together, else `exam`.
+    gap : between the medians of the best and of the worst group.
+    sd : within groups.
+    medians : of the groups with several exams; a band spans them.
+    called : the heading, where it is not the ruler.
     """
 
     ruler: str
@@ -43,6 +49,15 @@ class RulerPanel:
     alpha: float = 0.05
     undefined_because: str = ""
     by: str = "exam"
+    gap: float = math.nan
+    sd: float = math.nan
+    medians: tuple[float, ...] = ()
+    called: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Write who judges; or whom, where the ruler is the same."""
+        return self.called or f"Judged by {self.ruler}: {self.title}"
 
     @property
     def verdict(self) -> str:
@@ -59,8 +74,7 @@ def draw_two_rulers(
     scores: pd.DataFrame,
     panels: Sequence[RulerPanel],
     *,
-    metric: Metric,
-    structure: str,
+    score: Score,
     grouping_title: str,
     single_exams: bool = True,
 ) -> Figure:
@@ -73,37 +87,39 @@ def draw_two_rulers(
     scores : one row an exam and ruler: `ruler`, `group` (ordered categorical), `value`; exams
         without group left out.
     panels : the rulers from left to right.
-    metric, structure : what `value` is, for the axis.
+    score : what `value` is.
     grouping_title : what the groups are, for the axis.
     single_exams : with a point an exam, and whiskers to the outermost within 1.5 times the box; without, whiskers end
         at the 5th and 95th percentile. A group of one exam is not drawn either way.
     """
+    metric = score.metric
     widest = max(3, len(scores["group"].cat.categories))
-    figure = start_figure((1.0 + 1.1 * widest) * len(panels) + 0.5, 4.9)
+    width = (1.0 + 1.1 * widest) * len(panels) + 0.5
+    figure = start_figure(min(width, WIDEST), 4.9)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    colours = colour_rulers({panel.ruler: panel.provenance for panel in panels})
     for ax, panel in zip(axes, panels, strict=True):
         mine = scores[(scores["ruler"] == panel.ruler) & np.isfinite(scores["value"])]
-        colour = ruler_colour(panel.ruler)
-        several = mine.groupby("group", observed=True)["value"].filter(lambda exams: len(exams) > 1)
-        medians = mine.loc[several.index].groupby("group", observed=True)["value"].median()
-        if len(medians) > 1:
-            ax.axhspan(medians.min(), medians.max(), color=colour, alpha=0.22, linewidth=0)
+        colour = colours[panel.ruler]
+        if len(panel.medians) > 1:
+            ends = (min(panel.medians), max(panel.medians))
+            ax.axhspan(*ends, color=colour, alpha=0.22, linewidth=0)
         draw_groups(ax, mine, single_exams=single_exams)
         ax.set_xlabel(grouping_title)
-        gap = write_difference(medians.max() - medians.min(), metric) if len(medians) else "—"
+        gap = "—" if math.isnan(panel.gap) else metric.write_difference(panel.gap)
         ax.text(
             0,
             1.015,
             f"provenance of labels: {panel.provenance}, {len(mine)} exams\n"
-            f"gap of medians {gap} · within-group SD {_write_sd(mine, metric)}\n{panel.verdict}",
+            f"gap of medians {gap} · within-group SD {metric.write_difference(panel.sd)}\n{panel.verdict}",
             transform=ax.transAxes,
             va="bottom",
             fontsize=9,
             linespacing=1.35,
         )
-        title = wrap(f"Judged by {panel.ruler}: {panel.title}", 14 * widest)
+        title = wrap(panel.heading, min(14 * widest, 120 // len(panels)))
         ax.set_title(title, color=colour, weight="bold", pad=49)
-    axes[0].set_ylabel(score_label(metric, structure))
+    axes[0].set_ylabel(score.label)
     return figure
 
 
@@ -134,7 +150,7 @@ def draw_groups(ax: Axes, scores: pd.DataFrame, *, single_exams: bool = True) ->
         ax.scatter(
             place + 0.24 * np.sin(GOLDEN_ANGLE * np.arange(exams.size)),
             np.sort(exams),
-            s=15,
+            s=15 if exams.size < 150 else 5,
             color=GROUP_COLOURS[place % len(GROUP_COLOURS)],
             marker=GROUP_MARKERS[place % len(GROUP_MARKERS)],
             alpha=0.75,
@@ -143,41 +159,45 @@ def draw_groups(ax: Axes, scores: pd.DataFrame, *, single_exams: bool = True) ->
         )
     counts = {group: exams.size for group, exams in zip(groups, values, strict=True)}
     ax.set_xticks(range(len(groups)), with_counts(groups, counts))
+    if len(groups) > CROWDED:
+        ax.tick_params(axis="x", labelrotation=90)
     ax.set_xlim(-0.6, len(groups) - 0.4)
     ax.grid(visible=False, axis="x")
 
 
 def draw_inflation(
-    paired: pd.DataFrame, *, metric: Metric, structure: str, titles: Mapping[str, str]
+    paired: pd.DataFrame,
+    measured: Any,
+    *,
+    score: Score,
+    titles: Mapping[str, str],
+    provenances: Mapping[str, str],
 ) -> Figure:
     """Draw each exam's score under the second ruler against its score under the first.
 
     Parameters
     ----------
     paired : one row an exam, its two columns named after the rulers, first ruler first.
-    metric, structure : what the scores are.
+    measured : the row of their paired differences: `n`, `mean`, `sd_base`, `sd_other`.
+    score : what the scores are.
     titles : what each ruler is, with its provenance.
+    provenances : of the rulers' labels, by ruler.
     """
     first, second = paired.columns
     finite = paired[np.isfinite(paired).all(axis=1)]
     left_out = len(paired) - len(finite)
     figure = start_figure(5.6, 5.4)
     ax = figure.subplots()
-    label = score_label(metric, structure)
+    label, metric = score.label, score.metric
     ax.set_xlabel(f"{label}\njudged by {wrap(titles[first], 44)}")
     ax.set_ylabel(f"{label}\njudged by {wrap(titles[second], 44)}")
     note = f", {left_out} undefined or infinite left out" if left_out else ""
     if finite.empty:
         ax.set_title(f"No exam has a finite score under both rulers{note}")
         return figure
+    colour = colour_rulers(provenances)[str(second)]
     ax.scatter(
-        finite[first],
-        finite[second],
-        s=18,
-        color=ruler_colour(second),
-        alpha=0.75,
-        linewidths=0,
-        zorder=3,
+        finite[first], finite[second], s=18, color=colour, alpha=0.75, linewidths=0, zorder=3
     )
     low, high = float(finite.min().min()), float(finite.max().max())
     margin = 0.04 * (high - low or 1.0)
@@ -193,22 +213,11 @@ def draw_inflation(
         rotation_mode="anchor",
         va="top",
     )
-    difference = finite[second] - finite[first]
-    spreads = [
-        write_difference(float(finite[side].std(ddof=1)), metric) for side in (first, second)
-    ]
+    spreads = [metric.write_difference(sd) for sd in (measured.sd_base, measured.sd_other)]
     ax.set_title(
-        f"The same predictions under two rulers, n = {len(finite)} exams{note}\n"
-        f"mean difference {write_difference(float(difference.mean()), metric)}\n"
+        f"The same predictions under two rulers, n = {measured.n} exams{note}\n"
+        f"mean difference {metric.write_difference(measured.mean)}\n"
         f"SD over exams {spreads[0]} by {first}, {spreads[1]} by {second}",
         fontsize=9.5,
     )
     return figure
-
-
-def _write_sd(scores: pd.DataFrame, metric: Metric) -> str:
-    grouped = scores.groupby("group", observed=True)["value"]
-    residuals = scores["value"] - grouped.transform("mean")
-    freedom = len(scores) - grouped.ngroups
-    sd = float(np.sqrt((residuals**2).sum() / freedom)) if freedom > 0 else float("nan")
-    return write_difference(sd, metric)

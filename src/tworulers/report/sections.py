@@ -1,365 +1,361 @@
-"""What the report says, section by section, from audits and comparisons."""
+"""What the report says, section by section, of what is shown of the findings."""
 
-from dataclasses import replace
-
-from tworulers.metrics.macro import align_macro, tell_partial
+from tworulers.metrics.macro import tell_partial
+from tworulers.report.adjusted_tables import tell_of_adjustment
+from tworulers.report.agreement_table import tabulate_agreement
 from tworulers.report.anchored_section import tell_of_anchoring
+from tworulers.report.answer_tables import tabulate_answers
 from tworulers.report.audit_tables import (
-    name_titles,
     tabulate_groups,
+    tabulate_missed,
     tabulate_model,
     tabulate_power,
+    tabulate_rate_differences,
+    tabulate_ratios,
+    tabulate_repeats,
     tabulate_tests,
 )
-from tworulers.report.cohort_tables import (
-    pick_groupings,
-    split_relations,
-    tabulate_people,
-    tabulate_relations,
-)
+from tworulers.report.cohort_tables import split_relations, tabulate_people, tabulate_relations
+from tworulers.report.findings import Findings, name_ruler
 from tworulers.report.gallery import (
-    ShownAudit,
-    pick_explained,
-    pick_grouping,
-    pick_score,
     picture_chance,
+    picture_forest,
     picture_grid,
     picture_inflation,
     picture_parts,
     picture_power,
+    picture_sweep,
     picture_two_rulers,
     picture_volumes,
+    picture_worst,
 )
-from tworulers.report.headline import write_headline
-from tworulers.report.page import Findings, Headline, RulerChange, Section
-from tworulers.report.rate_section import tell_of_rates
-from tworulers.report.render import Picture
-from tworulers.report.rows import find_row
+from tworulers.report.page import Section
 from tworulers.report.ruler_tables import (
+    keep_macro,
+    tabulate_by_group,
     tabulate_closeness,
     tabulate_four_fifths,
     tabulate_inflation,
     tabulate_regimes,
     tabulate_verdicts,
 )
-from tworulers.report.style import name_ruler, score_label
-from tworulers.report.tables import Table, make_table, tell_more, write_count, write_p, write_score
+from tworulers.report.style import MOST_LISTED, list_sizes
+from tworulers.report.tables import Table, make_table, write_count, write_p
+from tworulers.report.view import View, order_scores
 from tworulers.report.warning_section import tell_of_warning
+from tworulers.report.words.exam_level import tell_exam_level
+from tworulers.report.words.headline import Headline, remark_on_size
+from tworulers.report.words.methods import NOT_MEASURED, write_methods
+from tworulers.report.words.power import tell_unknown_power
 
 
-def pick_change(findings: Findings) -> RulerChange | None:
-    """Pick the comparison that the page is about: gold against silver where there is one.
+def list_sections(view: View, whole: View, headline: Headline, left_out: str) -> list[Section]:
+    """List the parts of a page that there is something to say of.
 
-    A regime that learnt from more than experts comes before the gold regime, since the silver ruler
-    is the gold model.
+    Parameters
+    ----------
+    view, whole : what can be shown, and all there is.
+    headline : the answer.
+    left_out : which groupings and scores are not shown.
     """
-    usable = [
-        change
-        for change in findings.changes
-        if (change.regime, change.base) in findings.audits
-        and (change.regime, change.other) in findings.audits
-    ]
-
-    def rank(change: RulerChange) -> tuple[bool, bool, bool]:
-        provenances = [
-            findings.audits[change.regime, ruler].result.provenance
-            for ruler in (change.base, change.other)
-        ]
-        identical = change.comparison.summary.get("status") == "identical"
-        return identical, provenances != ["gold", "silver"], change.regime == "gold"
-
-    return min(usable, key=rank) if usable else None
-
-
-def pick_judged(findings: Findings, change: RulerChange) -> list[ShownAudit]:
-    """Return both audits of a comparison, over the exams and structures that both rulers judged."""
-    judged = [findings.audits[change.regime, name] for name in (change.base, change.other)]
-    if not change.audits:
-        return judged
-    scores = [one.scores for one in judged]
-    if scores[0] is not None and scores[1] is not None:
-        common = set(scores[0]["exam_id"]) & set(scores[1]["exam_id"])
-        kept = [one[one["exam_id"].isin(common)] for one in scores if one is not None]
-        scores = list(align_macro(*kept))
-    return [
-        replace(one, result=change.audits[one.ruler], scores=part)
-        for one, part in zip(judged, scores, strict=True)
-    ]
-
-
-def _name_other_exams(one: ShownAudit, judged: ShownAudit) -> ShownAudit:
-    """Say of an audit over other exams than the page's how many it has."""
-    if one.result.n_exams == judged.result.n_exams:
-        return one
-    return replace(one, title=f"{one.title or one.ruler}, over other exams ({one.result.n_exams})")
-
-
-def write_report(findings: Findings) -> tuple[Headline, list[Section]]:
-    """Write the headline and the sections, leaving out what there is nothing to say of.
-
-    Raises
-    ------
-    ValueError : there is no audit.
-    """
-    if not findings.audits:
-        raise ValueError("there is no audit to report; run the audit stage first")
-    change = pick_change(findings)
-    if change is not None:
-        judged = pick_judged(findings, change)
-    else:
-        first = next(
-            (one for one in findings.audits.values() if one.result.provenance == "gold"),
-            next(iter(findings.audits.values())),
-        )
-        judged = [first]
-    regime = judged[0].result.regime
-    others = [
-        _name_other_exams(one, judged[0])
-        for (name, ruler), one in findings.audits.items()
-        if name == regime and ruler not in {j.ruler for j in judged}
-    ]
-    verdicts = change.comparison.verdicts if change is not None else None
-    grouping = pick_grouping(judged[0].result, verdicts)
+    findings = view.findings
     sections = [
-        *_rulers(findings, change, judged, grouping),
-        _tests(judged, others),
-        *_why(change, judged),
-        *tell_of_rates(judged, grouping),
-        _groups(judged, findings.suppress_below),
-        *_power(judged, change, grouping),
-        *tell_of_anchoring(judged, change, grouping),
-        *tell_of_warning(findings, judged, grouping),
-        *_regimes(findings),
-        _model(judged),
-        *_cohort(findings, judged),
+        _two_rulers(view),
+        _missed(view),
+        _in_words(headline, left_out),
+        _methods(whole),
+        _worst(view),
+        _answers(view),
+        _tests(view),
+        _inflation(view),
+        _why(view),
+        tell_of_adjustment(view),
+        *_rates(view),
+        _groups(view),
+        _power(view),
+        tell_of_anchoring(view),
+        tell_of_warning(view),
+        _regimes(findings),
+        _by_group(findings),
+        _model(view),
+        _cohort(view),
         _everything(findings),
     ]
-    return write_headline(judged, change, grouping, others, findings.unjudged), [
-        section for section in sections if section is not None
+    return [section for section in sections if section is not None]
+
+
+def _missed(view: View) -> Section | None:
+    """Say which gaps could have been missed, by the ruler compared with."""
+    power = view.score.of(view.first.result.power)
+    told = [*remark_on_size(view), *filter(None, [tell_unknown_power(view.first.result)])]
+    if not len(power) and not told:
+        return None
+    tables = [tabulate_missed(view.first, view.score)] if len(power) else []
+    return Section("missed", "What could have been missed", told, tables=tables)
+
+
+def _in_words(headline: Headline, left_out: str) -> Section:
+    """Say at length what the verdict rests on."""
+    heads = ["grouping", "groups", f"by {headline.base}"]
+    heads += [f"by {headline.other}", headline.changed.lower()] if headline.other else []
+    rows = [
+        [
+            row.title,
+            list_sizes(row.sizes, MOST_LISTED),
+            row.base,
+            *([row.other, f"{row.verdict}: {row.why}"] if headline.other else []),
+        ]
+        for row in headline.rows
     ]
+    tables = [make_table("What each grouping shows", heads, rows)] if rows else []
+    told = [headline.question, *headline.remarks, *filter(None, [left_out])]
+    return Section("words", "The verdict in full", told, tables=tables)
 
 
-def _rulers(
-    findings: Findings, change: RulerChange | None, judged: list[ShownAudit], grouping: str
-) -> list[Section]:
-    """Show the scores by group under each ruler, and how the scores of the same exams differ."""
-    metric, structure = pick_score(judged[0].result)
-    at_hand = all(one.scores is not None for one in judged)
-    sections = []
-    if at_hand and grouping in findings.groups:
-        title = "The same predictions under two rulers" if len(judged) > 1 else "Scores by group"
-        series = findings.groups[grouping]
-        picture = picture_two_rulers(
-            judged,
-            series,
-            metric=metric,
-            structure=structure,
-            single_exams=not findings.suppress_below,
-        )
-        sections.append(Section("two-rulers", title, pictures=(picture,)))
-    if change is None:
-        return sections
-    first, second = judged
-    closeness = change.comparison.closeness
-    pictures: tuple[Picture, ...] = ()
-    if at_hand and not findings.suppress_below:
-        pictures = (picture_inflation(first, second, metric=metric, structure=structure),)
-    metrics, names = first.result.metrics, (first.name, second.name)
-    partial = change.comparison.summary.get("macro_partial", {})
-    tables = [tabulate_inflation(change.comparison.inflation, *names, metrics, partial)]
+def _methods(view: View) -> Section:
+    """Write how it was done, ready for a paper."""
+    change = None if view.change is None else view.change.comparison
+    told = [
+        *write_methods(view.first.result, change),
+        f"Of the levels and coverages: {NOT_MEASURED}",
+    ]
+    return Section("methods", "Methods, ready for a paper", told)
+
+
+def _worst(view: View) -> Section | None:
+    """Show the worst exam of each group by each ruler."""
+    if not view.findings.worst:
+        return None
+    return Section("worst", "The worst exam of each group", pictures=[picture_worst(view)])
+
+
+def _answers(view: View) -> Section:
+    """Show what each grouping answers: a difference, equality within the margin, or neither."""
+    text = (
+        "A difference is shown by the test, equality by intervals that lie inside margins stated beforehand, for every "
+        "pair of groups, in scores and in failures. Where neither is shown nothing can be said."
+    )
+    return Section(
+        "answers",
+        "What can be answered",
+        [text],
+        tables=[tabulate_answers(one, view.score) for one in view.judged],
+        details=[tabulate_answers(one, score) for one in view.judged for score in view.further],
+        details_title="Answers in the other scores",
+    )
+
+
+def _two_rulers(view: View) -> Section | None:
+    """Show the scores by group under each ruler."""
+    if not view.scored or view.grouping not in view.findings.groups:
+        return None
+    title = "The same predictions under two rulers" if view.change else "Scores by group"
+    return Section("two-rulers", title, pictures=[picture_two_rulers(view)])
+
+
+def _inflation(view: View) -> Section | None:
+    """Show how the scores of the same exams differ."""
+    if view.change is None:
+        return None
+    pictures = []
+    if view.scored and not view.findings.suppress_below:
+        pictures = [picture_inflation(view)]
+    tables = [tabulate_inflation(view.change, *view.judged)]
+    closeness = view.change.comparison.closeness
     if len(closeness):
-        tables.append(tabulate_closeness(closeness, second.name))
-    title = "What the second ruler forgives"
-    sections.append(Section("inflation", title, pictures=pictures, tables=tuple(tables)))
-    return sections
+        tables.append(tabulate_closeness(closeness, view.second.name))
+    if len(view.change.comparison.agreement):
+        tables.append(tabulate_agreement(view.change.comparison.agreement, *view.judged))
+    return Section("inflation", "What the second ruler forgives", pictures=pictures, tables=tables)
 
 
-def _tests(judged: list[ShownAudit], others: list[ShownAudit]) -> Section:
-    metric, structure = pick_score(judged[0].result)
-    tables = [
-        tabulate_tests(one.result, one.name, metric=metric, structure=structure) for one in judged
-    ]
+def _tests(view: View) -> Section:
     text = (
         "A filled disc is a difference significant after adjustment over the whole family, an open "
         "one a difference that only the raw p calls significant: part of a changed verdict can be "
         "the correction's doing, so both are shown."
     )
-    more = []
-    for one in judged:
-        for name, where in list_scores(one):
-            if (name, where) != (metric, structure):
-                more.append(tabulate_tests(one.result, one.name, metric=name, structure=where))
     return Section(
         "tests",
         "Every test",
-        (text,),
-        (picture_grid([*judged, *others]),),
-        tuple(tables),
-        tuple(more),
+        [text],
+        [picture_grid(view)],
+        [tabulate_tests(one, view.score) for one in view.judged],
+        [tabulate_tests(one, score) for one in view.judged for score in view.further],
         "Tests of the other scores",
     )
 
 
-def list_scores(judged: ShownAudit) -> list[tuple[str, str]]:
-    """List the (metric, structure) of an audit in the order of its tests."""
-    tests = judged.result.tests
-    return list(dict.fromkeys(zip(tests["metric"], tests["structure"], strict=True)))
-
-
-def _why(change: RulerChange | None, judged: list[ShownAudit]) -> list[Section]:
+def _why(view: View) -> Section | None:
     """Explain each changed conclusion by gap and noise."""
-    if change is None or change.comparison.verdicts.empty:
-        return []
-    first, second = judged
-    metric, structure = pick_score(first.result)
-    titles = name_titles(first.result)
-    shown = pick_explained(change.comparison.verdicts, metric, structure)
-    flips = bool(shown["flip"].isin(["other_only", "base_only"]).any()) if len(shown) else False
-    text = (
-        "Each change of a conclusion is taken apart: the statistic is computed again with the gap "
-        "of one ruler and the noise of the other, so that what the gap did and what the noise did "
-        "can be told from each other. The mechanism is never read from the spread alone."
-        if flips
-        else "No conclusion changed with the ruler. The parts of one score are shown all the same."
-    )
-    metrics, names = first.result.metrics, (first.name, second.name)
-    tables = [tabulate_verdicts(shown, titles, *names, metrics)] if len(shown) else []
-    if len(change.comparison.four_fifths):
-        tables.append(tabulate_four_fifths(change.comparison.four_fifths, titles, metrics))
-    every = tabulate_verdicts(change.comparison.verdicts, titles, *names, metrics)
-    return [
-        Section(
-            "why",
-            "Gap or noise: why the conclusions differ",
-            (text,),
-            (picture_parts(first, second, shown),) if len(shown) else (),
-            tuple(tables),
-            (every,),
-            "Every test under both rulers",
+    if view.change is None or view.change.comparison.verdicts.empty:
+        return None
+    text = "No conclusion changed with the ruler. The parts of one score are shown all the same."
+    if view.flipped:
+        text = (
+            "Each change of a conclusion is taken apart: the statistic is computed again with the gap "
+            "of one ruler and the noise of the other, so that what the gap did and what the noise did "
+            "can be told from each other. The mechanism is never read from the spread alone."
         )
+    comparison, explained = view.change.comparison, len(view.explained) > 0
+    tables = [tabulate_verdicts(view.explained, *view.judged)] if explained else []
+    if len(comparison.four_fifths):
+        tables.append(tabulate_four_fifths(comparison, view.first))
+    return Section(
+        "why",
+        "Gap or noise: why the conclusions differ",
+        [text],
+        [picture_parts(view)] if explained else [],
+        tables,
+        [tabulate_verdicts(comparison.verdicts, *view.judged)],
+        "Every test under both rulers",
+    )
+
+
+def _rates(view: View) -> list[Section]:
+    """Show success rates by every metric that has a threshold, and how they hang on it."""
+    if not view.rated:
+        return []
+    tables = [
+        [
+            tabulate(one, score)
+            for tabulate in (tabulate_ratios, tabulate_rate_differences)
+            for one in view.judged
+        ]
+        for score in view.rated
+    ]
+    text = (
+        "Rates are shown with their counts. The interval with the best measured coverage "
+        "stands beside the published BCa interval, which draws its lower bound up where the "
+        "ratio is near 1; for a group of few exams look at the difference of the rates, whose "
+        "interval (Newcombe's) holds at any size."
+    )
+    forests = [picture_forest(view, score) for score in view.rated]
+    swept = [picture_sweep(view, score) for score in view.rated]
+    further = [table for part in tables[1:] for table in part]
+    others = "The other scores"
+    title = "Success rates and their ratio"
+    return [
+        Section("rates", title, [text], forests[:1], tables[0], further, others, forests[1:]),
+        Section(
+            "sweep",
+            "How much hangs on the threshold",
+            pictures=swept[:1],
+            more_pictures=swept[1:],
+            details_title=others,
+        ),
     ]
 
 
-def _groups(judged: list[ShownAudit], suppress_below: int) -> Section:
-    metric, structure = pick_score(judged[0].result)
-
-    def tabulate(name: str, where: str) -> list[Table]:
-        return [
-            tabulate_groups(
-                one.result, one.name, metric=name, structure=where, suppress_below=suppress_below
-            )
-            for one in judged
-        ]
-
-    rest = [s for s in list_scores(judged[0]) if s != (metric, structure)]
+def _groups(view: View) -> Section:
+    least = view.findings.suppress_below
     return Section(
         "groups",
         "Where the groups lie",
-        tables=tuple(tabulate(metric, structure)),
-        details=tuple(table for name, where in rest for table in tabulate(name, where)),
+        tables=[tabulate_groups(one, view.score, least) for one in view.judged]
+        + [tabulate_repeats(one, least) for one in view.judged[:1] if len(one.result.repeats)],
+        details=[tabulate_groups(one, s, least) for s in view.further for one in view.judged],
         details_title="The other scores",
     )
 
 
-def _power(judged: list[ShownAudit], change: RulerChange | None, grouping: str) -> list[Section]:
+def _power(view: View) -> Section | None:
     """Show the gaps that could have been found, and what more exams would do to the verdict."""
-    metric, structure = pick_score(judged[0].result)
-    pictures = []
-    traced = change.probability if change is not None else None
-    if traced is not None and find_row(
-        traced, grouping=grouping, metric=metric, structure=structure
-    ):
-        first, second = judged
-        pictures.append(
-            picture_chance(
-                first, second, traced, grouping=grouping, metric=metric, structure=structure
-            )
-        )
-    if all(one.result.power.empty for one in judged) and not pictures:
-        return []
-    tables = [
-        tabulate_power(one.result, one.name, metric=metric, structure=structure) for one in judged
-    ]
+    chance = picture_chance(view)
+    if chance is None and all(one.result.power.empty for one in view.judged):
+        return None
     text = (
         "Not finding a difference is not finding that there is none. These are the smallest gaps "
         "that groups of these sizes and spreads would have shown."
-    ) + tell_more(judged[0].result.power, {(metric, structure)}, "power.parquet")
-    pictures.insert(0, picture_power(judged, metric=metric, structure=structure))
-    title = "What could have been found"
-    return [Section("power", title, (text,), tuple(pictures), tuple(tables))]
+    )
+    unknown = [tell_unknown_power(one.result) for one in view.judged[1:]]
+    return Section(
+        "power",
+        "What could have been found, by each ruler",
+        [text, *filter(None, unknown)],
+        [picture_power(view), *([] if chance is None else [chance])],
+        [tabulate_power(one, view.score) for one in view.judged],
+        [
+            tabulate_power(one, score)
+            for score in view.further
+            for one in view.judged
+            if len(score.of(one.result.power))
+        ],
+        "The other scores",
+    )
 
 
-def _regimes(findings: Findings) -> list[Section]:
+def _regimes(findings: Findings) -> Section | None:
+    tables = [
+        tabulate_regimes(change, findings.audits[change.base, change.ruler])
+        for change in findings.regimes
+        if {(change.base, change.ruler), (change.other, change.ruler)} <= set(findings.audits)
+    ]
+    text = "Whether learning from other labels makes the gaps between groups wider."
+    title = "Regimes under one ruler"
+    return Section("regimes", title, [text], tables=tables) if tables else None
+
+
+def _by_group(findings: Findings) -> Section | None:
+    """Show by how much one model scores higher than another in each group, exam by exam."""
     tables = []
     for change in findings.regimes:
-        sides = [findings.audits.get((name, change.ruler)) for name in (change.base, change.other)]
-        if sides[0] is None or sides[1] is None:
-            continue
-        ruler = sides[0].name
-        comparison = change.comparison
-        tables.append(
-            tabulate_regimes(
-                comparison.differences,
-                comparison.gaps,
-                change.base,
-                change.other,
-                ruler,
-                sides[0].result.metrics,
-                comparison.summary.get("macro_partial", {}),
-            )
-        )
-    if not tables:
-        return []
-    text = "Whether learning from other labels makes the gaps between groups wider."
-    return [Section("regimes", "Regimes under one ruler", (text,), tables=tuple(tables))]
+        one = findings.audits.get((change.base, change.ruler))
+        found = keep_macro(change.comparison)
+        if one is not None and len(found.by_group):
+            tables.append(tabulate_by_group(found, one.result.metrics, one.titles))
+    text = (
+        "Paired differences of the same exams, the second model minus the first. An interval that holds zero does not "
+        "say that both serve a group alike."
+    )
+    title = "Two models, group by group"
+    return Section("by-group", title, [text], tables=tables) if tables else None
 
 
-def _model(judged: list[ShownAudit]) -> Section | None:
-    tables = [tabulate_model(one.result, one.name) for one in judged if len(one.result.linear)]
-    return Section("model", "All attributes together", tables=tuple(tables)) if tables else None
+def _model(view: View) -> Section | None:
+    tables = [tabulate_model(one) for one in view.judged if len(one.result.linear)]
+    title = "All attributes together"
+    return Section("model", title, tables=tables) if tables else None
 
 
-def _cohort(findings: Findings, judged: list[ShownAudit]) -> list[Section]:
+def _cohort(view: View) -> Section | None:
     """Show who is in the cohort, and what differs between groups beside the scores."""
-    cohort, titles = findings.cohort, name_titles(judged[0].result)
+    cohort, titles = view.findings.cohort, view.first.titles
     tables: list[Table] = []
     if cohort.counts is not None and cohort.ages is not None:
         counts = cohort.counts.replace({"variable": titles})
-        tables += tabulate_people(counts, cohort.ages, suppress_below=findings.suppress_below)
+        tables += tabulate_people(counts, cohort.ages, suppress_below=view.findings.suppress_below)
     if cohort.left_out is not None and len(cohort.left_out):
         left = cohort.left_out.assign(grouping=cohort.left_out["grouping"].replace(titles))
-        rows = left[["grouping", "value", "reason", "exams"]].to_numpy().tolist()
-        heads = ("grouping", "value", "reason", "exams")
+        heads = ["grouping", "value", "reason", "exams"]
+        rows = left[heads].to_numpy().tolist()
         tables.append(make_table("Exams of the cohort that a grouping leaves out", heads, rows))
     if cohort.relations is not None and len(cohort.relations):
         for caption, part in split_relations(cohort.relations):
             tables.append(tabulate_relations(caption, part, titles))
-    pictures: tuple[Picture, ...] = ()
-    if cohort.volumes is not None and len(cohort.volumes) and len(findings.groups.columns):
-        groups = {name: findings.groups[name] for name in pick_groupings(findings.groups)}
-        more = len(findings.groups.columns) - len(groups)
-        ruler = cohort.volumes_ruler
-        pictures = (picture_volumes(cohort.volumes, groups, titles, ruler, more),)
+    pictures = []
+    if cohort.volumes is not None and len(cohort.volumes) and view.drawn:
+        pictures = [picture_volumes(view)]
     if not tables and not pictures:
-        return []
+        return None
     text = "What differs between groups beside the scores can make a gap, or hide one."
     if cohort.exclusions is not None and len(cohort.exclusions):
         text += (
             f" Of the source {write_count(len(cohort.exclusions), 'exam')} did not enter the cohort; "
             "`exclusions.parquet` in the cohort's folder says which and why."
         )
-    return [Section("cohort", "The cohort and its confounders", (text,), pictures, tuple(tables))]
+    return Section("cohort", "The cohort and its confounders", [text], pictures, tables)
 
 
 def _everything(findings: Findings) -> Section:
     """List every audit with its ruler's provenance, those without verdict too."""
     rows = []
     for (regime, ruler), one in findings.audits.items():
-        metric, structure = pick_score(one.result)
-        overall = find_row(one.result.overall, metric=metric, structure=structure)
-        known = one.metric(metric)
-        partial = tell_partial(overall.n_partial, overall.n_exams)
-        partial = f" ({partial})" if partial else ""
+        score = order_scores(one.result)[0]
+        overall = score.of(one.result.overall).iloc[0]
+        mean = f"{score.label} {score.metric.write_bare(overall['mean'])}"
+        if partial := tell_partial(int(overall["n_partial"]), int(overall["n_exams"])):
+            mean += f" ({partial})"
         for family in one.result.families.to_dict("records"):
             rows.append(
                 [
@@ -367,7 +363,7 @@ def _everything(findings: Findings) -> Section:
                     ruler,
                     one.result.provenance,
                     f"{one.result.n_exams}",
-                    f"{score_label(known, structure)} {write_score(overall.mean, known)}{partial}",
+                    mean,
                     f"{family['family']}: {family['significant']} of {family['size']}",
                     write_p(family["smallest_p"]),
                     write_p(family["smallest_p_fdr"]),
@@ -381,11 +377,9 @@ def _everything(findings: Findings) -> Section:
     named |= dict.fromkeys(name_ruler(u.ruler, u.title, u.provenance) for u in findings.unjudged)
     text = "Rulers: " + "; ".join(named) + "."
     if any(one.result.by_patient for one in findings.audits.values()):
-        text += (
-            " Where patients have several exams, significance and the smallest p keep a patient's "
-            "exams together."
-        )
+        text += " " + tell_exam_level()
     if findings.withheld:
         least, gone = findings.suppress_below, "; ".join(findings.withheld)
         text += f" Not shown, since fewer than {least} exams would be singled out: {gone}."
-    return Section("audits", "Every audit, and whose labels judged", (text,), tables=(table,))
+    title = "Every audit, and whose labels judged"
+    return Section("audits", title, [text], tables=[table])

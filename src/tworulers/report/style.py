@@ -1,5 +1,6 @@
-"""How every figure looks: one colour-blind-safe palette, one colour a ruler, n in every label."""
+"""How every figure looks: one colour-blind-safe palette, a colour a ruler by its provenance, n in every label."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,20 +9,19 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from tworulers.report.tables import keep_digits
-from tworulers.schema import Metric
-from tworulers.tables import unpack_names
+from tworulers.schema.settings import Provenance
+from tworulers.schema.tables import unpack_names
 
-RULER_COLOURS: Mapping[str, str] = {
-    "gold": "#B07D00",
-    "silver": "#5B6F82",
-    "truth": "#117A65",
-    "dataset": "#7B4B94",
-    "biased": "#B0413E",
-    "silver_model": "#2F6DB5",
+PROVENANCE_COLOURS: Mapping[str, tuple[str, ...]] = {
+    Provenance.GOLD: ("#B07D00", "#6E4E00"),
+    Provenance.SILVER: ("#5B6F82", "#2F6DB5"),
+    Provenance.TRUTH: ("#117A65", "#0B4F42"),
+    Provenance.MIXED: ("#7B4B94", "#4E2A63"),
+    Provenance.BIASED: ("#B0413E", "#7A2320"),
 }
-"""A fixed colour a ruler, so that no two figures of a report contradict each other."""
+"""Colours of rulers by who drew their labels: the first of a provenance has the first, and so on."""
 
 GROUP_COLOURS = (
     "#0072B2",
@@ -41,6 +41,15 @@ GROUP_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 GAP_COLOUR = "#0072B2"
 NOISE_COLOUR = "#E69F00"
 """The two things that can make a test significant, in every figure of mechanism."""
+
+WIDEST = 13.2
+"""Inches of the widest figure: drawn across a page, its smallest letters can still be read."""
+
+CROWDED = 6
+"""Groups from which on their names stand upright below an axis."""
+
+MOST_LISTED = 8
+"""Groups whose sizes an axis lists."""
 
 STYLE: Mapping[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -71,9 +80,23 @@ def start_figure(width_in: float, height_in: float) -> Figure:
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
-def ruler_colour(ruler: str) -> str:
-    """Return the colour of a ruler; rulers without one of their own are black."""
-    return RULER_COLOURS.get(ruler, "#000000")
+def mark_legend(label: str, **look: Any) -> Line2D:
+    """Make an entry of a legend that stands for no line of its own."""
+    return Line2D([], [], label=label, **look)
+
+
+def colour_rulers(provenances: Mapping[str, str]) -> dict[str, str]:
+    """Give each ruler a colour by the provenance of its labels, whatever it is called; black where they run out.
+
+    Parameters
+    ----------
+    provenances : by ruler, in the order that they are shown.
+    """
+    left = {name: list(colours) for name, colours in PROVENANCE_COLOURS.items()}
+    return {
+        ruler: left[provenance].pop(0) if left.get(provenance) else "#000000"
+        for ruler, provenance in provenances.items()
+    }
 
 
 def with_counts(groups: Iterable[str], counts: Mapping[str, int]) -> list[str]:
@@ -93,31 +116,18 @@ def wrap(text: str, width: int) -> str:
 
 def label_grouping(title: str, sizes: str) -> str:
     """Write a grouping with its packed groups below it: `Sex`, then `Female (n 38), Male (n 38)`."""
-    groups = [group.replace(" ", "\u00a0") for group in unpack_names(sizes)]
-    return f"{title}\n{', '.join(groups)}"
+    groups = unpack_names(sizes)
+    listed = (
+        ", ".join(group.replace(" ", "\u00a0") for group in groups)
+        if len(groups) <= MOST_LISTED
+        else list_sizes(", ".join(groups), MOST_LISTED)
+    )
+    return f"{title}\n{listed}"
 
 
-def name_ruler(ruler: str, title: str, provenance: str) -> str:
-    """Name a ruler with who drew its labels: `gold: expert labels (provenance gold)`."""
-    described = f"{ruler}: {title}" if title else ruler
-    return f"{described} (provenance {provenance})"
-
-
-def score_label(metric: Metric, structure: str) -> str:
-    """Write a score as an axis label with its unit: `HD95, macro (mm)`."""
-    unit = f" ({metric.unit})" if metric.unit else ""
-    return f"{metric.title}, {structure}{unit}"
-
-
-def name_score(metric: Metric, structure: str) -> str:
-    """Name a score within a sentence, without its unit: `macro Dice`."""
-    return f"{structure} {metric.title}"
-
-
-def write_difference(value: float, metric: Metric) -> str:
-    """Write a difference of scores in the metric's unit, or in points (hundredths) of a share."""
-    if value != value:
-        return "undefined"
-    if metric.in_points:
-        return f"{100 * value:.2f} points"
-    return f"{keep_digits(value, 2)} {metric.unit}".strip()
+def list_sizes(sizes: str, most: int) -> str:
+    """Keep a list of groups with their sizes, or write how many there are and from how few to how many exams."""
+    found = [int(n) for n in re.findall(r"\(n (\d+)\)", sizes)]
+    if len(found) <= most:
+        return sizes
+    return f"{len(found)} groups (n {min(found)} to {max(found)})"

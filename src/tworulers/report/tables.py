@@ -3,15 +3,21 @@
 import html
 import math
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 
-import pandas as pd
+from rich.table import Table as RichTable
+from rich.text import Text
 
-from tworulers.schema import Metric
-from tworulers.stats.spread import DECIMALS
+from tworulers.schema.file_names import escape_controls
+from tworulers.schema.metric import Metric
 
 UNDEFINED = "—"
+MARKDOWN = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", "|": "&#124;", "[": "&#91;", "`": "&#96;", "\n": " ", "\r": " "}
+)
 NUMBER = re.compile(r"^[<>]?\s?[-+−]?\d[\d.,]*( ?%)?( \[.*\])?†?$")
 
 
@@ -24,35 +30,42 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
 
-    def to_text(self) -> str:
-        """Lay the table out in plain text, columns aligned."""
-        lines = [self.columns, *self.rows]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
-        laid = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
-        rule = "  ".join("-" * width for width in widths)
-        parts = [self.caption, "", laid[0], rule, *laid[1:]]
-        return "\n".join([*parts, *(["", self.note] if self.note else [])]) + "\n"
+    def shorten(self, most: int) -> "Table":
+        """Keep the first rows of a long table, and say in its note how many there are."""
+        if len(self.rows) <= most:
+            return self
+        left = f"{most} of {len(self.rows):,} rows are shown; the tables to download hold all."
+        return replace(self, rows=self.rows[:most], note=f"{self.note} {left}".strip())
 
     def to_markdown(self) -> str:
-        """Lay the table out in Markdown."""
+        """Lay the table out in Markdown, as a text that holds names from data has to be written."""
         lines = [self.columns, tuple("---" for _ in self.columns), *self.rows]
-        laid = ["| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines]
-        parts = [f"**{self.caption}**", "", *laid]
-        return "\n".join([*parts, *(["", self.note] if self.note else [])]) + "\n"
+        laid = "\n".join("| " + " | ".join(map(escape_markdown, line)) + " |" for line in lines)
+        caption = f"**{escape_markdown(self.caption)}**" if self.caption else ""
+        return "\n\n".join(filter(None, (caption, laid, escape_markdown(self.note)))) + "\n"
 
-    def to_html(self) -> str:
-        """Lay the table out in HTML, all text escaped, numbers to the right."""
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.columns)
+    def to_console(self) -> RichTable:
+        """Lay the table out for a terminal: brackets are no markup, control characters are written out."""
+        table = RichTable(title_justify="left", caption_justify="left")
+        table.title = _as_text(self.caption) if self.caption else None
+        table.caption = _as_text(self.note) if self.note else None
+        for column in self.columns:
+            table.add_column(_as_text(column), overflow="fold")
+        for row in self.rows:
+            table.add_row(*map(_as_text, row))
+        return table
+
+    def to_html(self, terms: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Lay the table out in HTML, all text escaped; headings that are `terms` carry what they mean."""
+        head = "".join(f'<th scope="col">{_explain(name, terms)}</th>' for name in self.columns)
         body = "".join(
             "<tr>" + "".join(_cell(place, text) for place, text in enumerate(row)) + "</tr>"
             for row in self.rows
         )
         note = f'<p class="note">{html.escape(self.note)}</p>' if self.note else ""
         return (
-            f'<div class="table"><table><caption>{html.escape(self.caption)}</caption>'
+            f'<div class="table" tabindex="0" role="group" aria-label="{html.escape(self.caption)}">'
+            f"<table><caption>{html.escape(self.caption)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}</div>"
         )
 
@@ -91,23 +104,34 @@ def write_p(value: float | None, because: object = None) -> str:
 
 
 def write_score(value: float | None, metric: Metric, because: object = None) -> str:
-    """Write a score without its unit: one from 0 to 1 with four decimals, others with three."""
-    if metric.in_points or value is None or not math.isfinite(value):
-        return write_number(value, 4, because)
-    return keep_digits(value, 3)
+    """Write a score without its unit; undefined is an em dash with its reason."""
+    if value is None or math.isnan(value):
+        return write_undefined(because)
+    return metric.write_bare(value)
 
 
-def keep_digits(value: float, decimals: int) -> str:
-    """Write a number with so many decimals, a small one with three digits."""
-    # Differences are not known beyond this; a rounded -0.0 reads as a direction that is not there.
-    value = round(value, DECIMALS) + 0.0
-    small = 0 < abs(value) < 10.0 ** (1 - decimals)
-    return f"{value:.3g}" if small else f"{value:.{decimals}f}"
+def write_gap(value: float | None, metric: Metric, because: object = None) -> str:
+    """Write a difference of scores with its unit, points or mm; undefined is an em dash with its reason."""
+    if value is None or math.isnan(value):
+        return write_undefined(because)
+    return metric.write_difference(value)
 
 
-def write_value(value: float | None, metric: Metric) -> str:
-    """Write a score with its unit, as in a sentence: `0.8962`, `3.412 mm`."""
-    return f"{write_score(value, metric)} {metric.unit}".strip()
+def write_gap_estimate(values: Sequence[float], metric: Metric, because: object = None) -> str:
+    """Write a difference of scores and its bounds: `1.10 points [0.30, 2.20]`."""
+    low, high = (write_gap(x, metric).partition(" ")[0] for x in values[1:])
+    return write_interval(write_gap(values[0], metric, because), low, high)
+
+
+def write_apart(gap: float, metric: Metric) -> str:
+    """Write how far medians lie apart: less than the last digit that is printed where they do, but not that far."""
+    if gap == 0:
+        return "medians equal, so that groups differ in spread or shape"
+    told = metric.write_difference(gap)
+    number, _, unit = told.partition(" ")
+    return (
+        f"medians {told if float(number.replace('∞', 'inf')) else f'less than 0.01 {unit}'} apart"
+    )
 
 
 def write_interval(value: str, low: str, high: str) -> str:
@@ -115,6 +139,37 @@ def write_interval(value: str, low: str, high: str) -> str:
     if UNDEFINED in (low[:1], high[:1]):
         return value
     return f"{value} [{low}, {high}]"
+
+
+def write_estimate(
+    values: Sequence[float], write: Callable[[float], str], because: object = None
+) -> str:
+    """Write an estimate and its bounds, `0.02 [0.01, 0.03]`; an undefined one is a dash with its reason."""
+    value, low, high = values
+    if math.isnan(value):
+        return write_undefined(because)
+    return write_interval(
+        write(value), *(write_undefined() if math.isnan(x) else write(x) for x in (low, high))
+    )
+
+
+def write_bounds(low: float, high: float, digits: int = 3) -> str:
+    """Write an interval that stands alone: `0.81 to 1.00`."""
+    return (
+        UNDEFINED
+        if math.isnan(low) or math.isnan(high)
+        else f"{low:.{digits}f} to {high:.{digits}f}"
+    )
+
+
+def with_digits(digits: int) -> Callable[[float], str]:
+    """Return the function that writes a number with fixed decimals."""
+    return partial(write_number, digits=digits)
+
+
+def write_share(share: float) -> str:
+    """Write a share as per cent."""
+    return UNDEFINED if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def write_rate(successes: int, n: int) -> str:
@@ -127,21 +182,19 @@ def write_count(n: int, singular: str, plural: str = "") -> str:
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
-def tell_more(table: pd.DataFrame, shown: Collection[tuple[str, str]], file: str) -> str:
-    """Say how many scores of an audit's table are not on the page, and where they are; nothing where all are.
+def escape_markdown(text: str) -> str:
+    """Write a text that may hold names from data so that Markdown shows it as it is."""
+    return text.translate(MARKDOWN)
 
-    Parameters
-    ----------
-    table : with `metric` and `structure`.
-    shown : the (metric, structure) on the page.
-    file : the file beside each audit that has them all.
-    """
-    scores = set(zip(table["metric"], table["structure"], strict=True)) if len(table) else set()
-    more = len(scores - set(shown))
-    if not more:
-        return ""
-    verb = "is" if more == 1 else "are"
-    return f" {write_count(more, 'more score')} {verb} in {file} of each audit."
+
+def _as_text(cell: str) -> Text:
+    return Text(escape_controls(cell))
+
+
+def _explain(name: str, terms: Mapping[str, str]) -> str:
+    """Write a heading, with what it means where that is known."""
+    text, meaning = html.escape(name), terms.get(name)
+    return f'<abbr title="{html.escape(meaning)}">{text}</abbr>' if meaning else text
 
 
 def _cell(place: int, text: str) -> str:

@@ -4,17 +4,20 @@ from dataclasses import fields, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
-from tworulers.audit import AuditResult
-from tworulers.disclosure import (
+from tworulers.battery.audit import AuditResult
+from tworulers.cohort.disclosure import (
     OUTCOME_KEYS,
     find_disclosing,
     find_small_outcomes,
     hide_single_exams,
 )
-from tworulers.report.page import Anchored, CohortTables, Findings, RulerChange, Warned
-from tworulers.rulers import Comparison, RegimeComparison
+from tworulers.diagnosis.anchored import Anchored
+from tworulers.diagnosis.comparison import Comparison, RegimeComparison
+from tworulers.diagnosis.warning import Warned
+from tworulers.report.findings import CohortTables, Findings, RulerChange
 
 Compared = TypeVar("Compared", Comparison, RegimeComparison)
 Tables = TypeVar("Tables", AuditResult, Comparison, RegimeComparison, Anchored, Warned)
@@ -74,6 +77,7 @@ def withhold_small_groups(findings: Findings) -> Findings:
         groups=findings.groups.drop(columns=[n for n in findings.groups if n in small]),
         cohort=hide_people(findings.cohort, small, least),
         configuration="",
+        worst=(),
         withheld=[titles.get(name, name) for name in titles if name in small],
     )
 
@@ -127,12 +131,27 @@ def find_small(findings: Findings) -> set[str]:
 
 
 def hide_anchored(anchored: Anchored | None, small: set[str], least: int) -> Anchored | None:
-    """Hide the groupings with few exams in a group that have, or have not, an expert label."""
+    """Hide the groupings with few exams in a group that have, or have not, an expert label; failures where few did."""
     if anchored is None:
         return None
     sizes = anchored.means[["n_gold", "n_silver"]]
     few = ((sizes > 0) & (sizes < least)).any(axis=1)
-    return _without(anchored, small | set(anchored.means.loc[few, "grouping"]))
+    kept = _without(anchored, small | set(anchored.means.loc[few, "grouping"]))
+    rates = kept.failures
+    told = np.stack([rates["failed"], rates["silver_failed"]]).astype(float)
+    rest = np.stack([rates["n_gold"], rates["n_silver"]]) - told
+    rare = (((told > 0) & (told < least)) | ((rest > 0) & (rest < least))).any(axis=0)
+    hidden = set(rates.loc[rare, "grouping"])
+    # How many did not fail, beside how many there are, would tell how many did.
+    means = kept.means.assign(
+        n_rest=kept.means["n_rest"].astype(float).mask(kept.means["grouping"].isin(hidden))
+    )
+    return replace(
+        kept,
+        means=means,
+        failures=rates[~rates["grouping"].isin(hidden)],
+        failure_gaps=kept.failure_gaps[~kept.failure_gaps["grouping"].isin(hidden)],
+    )
 
 
 def hide_people(cohort: CohortTables, small: set[str], least: int) -> CohortTables:
@@ -214,8 +233,19 @@ def _hide_lone(result: AuditResult) -> AuditResult:
         groups=hide_single_exams(result.groups),
         rates=result.rates[result.rates["n"] != 1].reset_index(drop=True),
         differences=hide_single_exams(result.differences),
+        equivalence=hide_single_exams(result.equivalence),
         disparities=hide_single_exams(result.disparities),
+        label_shares=hide_single_exams(result.label_shares),
     )
+
+
+def _hide_labels(shares: pd.DataFrame, least: int) -> pd.DataFrame:
+    """Take out the groupings with few exams in a group that a machine's labels judged, or that they did not."""
+    experts = shares["n"] - shares["n_machine"]
+    few = ((shares["n_machine"] > 0) & (shares["n_machine"] < least)) | (
+        (experts > 0) & (experts < least)
+    )
+    return shares[~shares["grouping"].isin(shares.loc[few, "grouping"])].reset_index(drop=True)
 
 
 def _hide_outcomes(result: AuditResult, least: int) -> AuditResult:
@@ -230,20 +260,21 @@ def _hide_outcomes(result: AuditResult, least: int) -> AuditResult:
             drop=True
         )
 
-    differences = result.differences
-    if len(differences):
-        score = OUTCOME_KEYS[:-1]
-        gone = pd.MultiIndex.from_frame(differences[score]).isin(
-            pd.MultiIndex.from_frame(hidden[score])
-        )
-        told = [str(name) for name in differences if str(name).startswith("rate_")]
-        differences = differences.assign(
-            **{name: differences[name].astype(float).mask(gone) for name in told}
-        )
+    score = OUTCOME_KEYS[:-1]
+
+    def blank(table: pd.DataFrame, told: tuple[str, ...]) -> pd.DataFrame:
+        if table.empty:
+            return table
+        gone = pd.MultiIndex.from_frame(table[score]).isin(pd.MultiIndex.from_frame(hidden[score]))
+        names = [str(name) for name in table if str(name).startswith(told)]
+        return table.assign(**{name: table[name].astype(float).mask(gone) for name in names})
+
     return replace(
         result,
+        label_shares=_hide_labels(result.label_shares, least),
         rates=keep(result.rates),
         disparities=keep(result.disparities),
-        differences=differences,
+        differences=blank(result.differences, ("rate_",)),
+        equivalence=blank(result.equivalence, ("failures_", "failure_difference", "p_failures")),
         families=result.families.assign(missing=""),
     )

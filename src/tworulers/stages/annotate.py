@@ -1,33 +1,34 @@
-"""Where machine labels come from: the gold model labels the silver exams that have no label."""
+"""Where machine labels come from: the teacher labels the silver exams that have no label."""
 
 from pathlib import Path
 
 import pandas as pd
 
-from tworulers.io.console import say, track
-from tworulers.io.images import ImageError, read_header, read_label, same_grid
+from tworulers.io.exam_files import locate_images, locate_labels
+from tworulers.io.images import ImageError, read_header, same_grid
+from tworulers.io.label_maps import read_label
 from tworulers.io.paths import Layout
-from tworulers.io.records import read_table, write_table
-from tworulers.schema import Provenance, Settings
-from tworulers.stages._cross_validation import choose_cleanup
-from tworulers.stages._exams import locate, locate_images
-from tworulers.stages._predicting import gather_ensemble, list_inputs, predict_labels
-from tworulers.stages._resume import Stamp, resumable_folder
-from tworulers.stages._run import run_stage
-from tworulers.tables import Cohort
-from tworulers.tracking import RunRecord
-
-LABELLER = "gold"
+from tworulers.io.records import write_table
+from tworulers.io.results import read_cohort
+from tworulers.io.resume import Stamp, resumable_folder
+from tworulers.progress import say, track
+from tworulers.runner.run import run_stage
+from tworulers.runner.tracking import RunRecord
+from tworulers.schema.result_files import LABELS
+from tworulers.schema.settings import Provenance, Settings
+from tworulers.training.cross_validation import choose_cleanup
+from tworulers.training.ensemble import gather_ensemble, list_inputs, predict_labels
 
 
 def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Label the silver exams that have no label; labels that the data ships are only checked."""
-    if settings.regime.name != LABELLER:
+    teacher = settings.grid.teacher
+    if settings.regime.name != teacher:
         raise ValueError(
-            f"the silver pool is labelled by the {LABELLER} model, not by {settings.regime.name}; "
-            f"give regime={LABELLER}"
+            f"the silver pool is labelled by the {teacher} model, not by {settings.regime.name}; "
+            f"give regime={teacher}"
         )
-    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
+    cohort = read_cohort(layout)
     silver = cohort[cohort["provenance"] == Provenance.SILVER]
     shipped = silver[silver["label"].notna()]
     check_labels(shipped, settings, layout)
@@ -40,25 +41,25 @@ def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     if images:
         members = tuple(settings.grid.configurations)
         cleanup = choose_cleanup(settings, layout, members)
-        ensemble = gather_ensemble(settings, layout, LABELLER, members, cleanup)
+        ensemble = gather_ensemble(settings, layout, teacher, members, cleanup)
         made_from = list_inputs(ensemble, images, settings, layout)
-    result, scratch = layout.results.annotations, layout.scratch("annotate", LABELLER)
+    result, scratch = layout.results.annotations, layout.scratch("annotate", teacher)
     with resumable_folder(result, scratch, made_from) as folder:
         if ensemble is not None:
             made = predict_labels(
                 ensemble, images, folder, settings.processes, "labelling the silver pool"
             )
             made["label"] = [
-                layout.relative(result / "labels" / f"{exam}.nii.gz") for exam in made["exam_id"]
+                layout.relative(result / LABELS / f"{exam}.nii.gz") for exam in made["exam_id"]
             ]
-            made["made_by"] = f"{LABELLER} model"
+            made["made_by"] = f"{teacher} model"
             annotations = pd.concat([annotations, made], ignore_index=True)
         write_table(annotations, folder / "annotations.parquet")
-    say(f"{len(images)} silver exams labelled by the {LABELLER} model, {len(shipped)} shipped")
+    say(f"{len(images)} silver exams labelled by the {teacher} model, {len(shipped)} shipped")
     record = RunRecord(
         "annotate",
         "annotate",
-        f"Machine labels of the silver pool by the {LABELLER} model.",
+        f"Machine labels of the silver pool by the {teacher} model.",
         metrics={"exams/made": float(len(images)), "exams/shipped": float(len(shipped))},
     )
     return result, record
@@ -68,10 +69,10 @@ def check_labels(shipped: pd.DataFrame, settings: Settings, layout: Layout) -> N
     """Refuse silver labels that cannot be read or do not lie on their image, all in one list."""
     faults = []
     images = locate_images(layout, shipped)
-    labels = dict(zip(shipped["exam_id"], shipped["label"], strict=True))
+    labels = locate_labels(layout, shipped)
     for exam, image in track(images.items(), len(images), "checking labels"):
         try:
-            label = read_label(locate(layout, labels[exam]), settings.dataset.structures.values())
+            label = read_label(labels[exam], settings.dataset.structures.values())
             if not same_grid(label, read_header(image)):
                 faults.append(f"{label.path} is not on the grid of {image}")
         except ImageError as error:
@@ -81,23 +82,4 @@ def check_labels(shipped: pd.DataFrame, settings: Settings, layout: Layout) -> N
 
 
 if __name__ == "__main__":
-    run_stage(
-        annotate,
-        (
-            "dataset.name",
-            "dataset.structures",
-            "regime.name",
-            "recipe.mirror",
-            "recipe.tile_overlap",
-            "recipe.accumulate",
-            "recipe.cleanup",
-            "trainer.accelerator",
-            "trainer.devices",
-            "trainer.strategy",
-            "trainer.precision",
-            "trainer.threads",
-            "trainer.compile",
-            "trainer.predict_batch",
-            "grid.configurations",
-        ),
-    )
+    run_stage(annotate)

@@ -2,44 +2,44 @@
 
 from pathlib import Path
 
-from tworulers.io.console import say
+from tworulers.cohort.folds import list_tested
+from tworulers.io.exam_files import locate_images
 from tworulers.io.paths import Layout
-from tworulers.io.records import read_json, read_table
+from tworulers.io.records import read_json
+from tworulers.io.results import read_cohort, read_splits
+from tworulers.io.resume import Stamp, resumable_folder
+from tworulers.progress import say
 from tworulers.recipe.clean import CleanUp
-from tworulers.schema import Settings
-from tworulers.stages._exams import exams_to_predict, locate_images
-from tworulers.stages._predicting import gather_ensemble, list_inputs, predict_labels
-from tworulers.stages._resume import resumable_folder
-from tworulers.stages._run import run_stage
-from tworulers.tables import Cohort, Splits
-from tworulers.tracking import RunRecord
+from tworulers.runner.run import run_stage
+from tworulers.runner.tracking import RunRecord
+from tworulers.schema.settings import Settings
+from tworulers.training.ensemble import (
+    Ensemble,
+    gather_ensemble,
+    list_inputs,
+    predict_labels,
+)
+from tworulers.training.imported import gather_imported, is_bundle, list_imported_inputs
 
 
 def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
-    """Predict all test exams with the selected configurations; a killed run goes on."""
+    """Predict all test exams with the selected configurations, or with models made elsewhere; a killed run goes on."""
     regime = settings.regime.name
-    choice = read_json(layout.selection(regime) / "choice.json", "select")
-    cleanup = CleanUp(
-        tuple(tuple(labels) for labels in choice["cleanup"]), choice["cleanup_reason"]
-    )
-    ensemble = gather_ensemble(settings, layout, regime, choice["members"], cleanup)
-    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
-    splits = read_table(layout.split / "splits.parquet", "split", Splits)
-    located = locate_images(layout, cohort)
-    images = {exam: located[exam] for exam in exams_to_predict(splits)}
-    made_from = list_inputs(ensemble, images, settings, layout)
+    located = locate_images(layout, read_cohort(layout))
+    images = {exam: located[exam] for exam in list_tested(read_splits(layout))}
+    ensemble, made_from = choose_networks(settings, layout, images)
     result, scratch = layout.results.predictions(regime), layout.scratch("predict", regime)
     with resumable_folder(result, scratch, made_from) as folder:
         confidence = predict_labels(
             ensemble, images, folder, settings.processes, f"predicting with {regime}"
         )
-    members = sum(len(paths) for paths in ensemble.weights.values())
+    names, members = ensemble.configurations, ensemble.members
     say(f"{len(images)} test exams predicted by {members} networks of {regime}")
     means = confidence.drop(columns=["exam_id", "undefined_because"]).mean()
-    record = RunRecord(
+    return result, RunRecord(
         "predict",
         f"predict · {regime}",
-        f"All test exams by {' + '.join(choice['members'])} ({members} networks) of {regime}.",
+        f"All test exams by {' + '.join(names)} ({members} networks) of {regime}.",
         {"regime": regime},
         metrics={
             "exams": float(len(images)),
@@ -47,24 +47,26 @@ def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         },
         sibling_tag="regime",
     )
-    return result, record
+
+
+def choose_networks(
+    settings: Settings, layout: Layout, images: dict[str, Path]
+) -> tuple[Ensemble, Stamp]:
+    """Choose the networks that a regime predicts with, and list all that decides what they say."""
+    if any(map(is_bundle, settings.regime.models)):
+        from tworulers.monai.taken import gather_bundle, list_bundle_inputs
+
+        bundle = gather_bundle(settings)
+        return bundle, list_bundle_inputs(bundle, images, settings, layout)
+    if settings.regime.models:
+        imported = gather_imported(settings)
+        return imported, list_imported_inputs(imported, images, settings, layout)
+    regime = settings.regime.name
+    choice = read_json(layout.choice(regime), "select")
+    cleanup = CleanUp(tuple(map(tuple, choice["cleanup"])), choice["cleanup_reason"])
+    trained = gather_ensemble(settings, layout, regime, choice["members"], cleanup)
+    return trained, list_inputs(trained, images, settings, layout)
 
 
 if __name__ == "__main__":
-    run_stage(
-        predict,
-        (
-            "dataset.name",
-            "regime.name",
-            "recipe.mirror",
-            "recipe.tile_overlap",
-            "recipe.accumulate",
-            "trainer.accelerator",
-            "trainer.devices",
-            "trainer.strategy",
-            "trainer.precision",
-            "trainer.threads",
-            "trainer.compile",
-            "trainer.predict_batch",
-        ),
-    )
+    run_stage(predict)

@@ -3,20 +3,22 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from tworulers.io.console import say, track
+from tworulers.io.digests import digest_file
 from tworulers.io.paths import Layout
+from tworulers.io.records import write_json
 from tworulers.io.sweeps import list_sweeps
-from tworulers.schema import Settings
-from tworulers.stages._keyed import list_places
-from tworulers.stages._run import run_stage
-from tworulers.tracking import (
-    TrackingError,
+from tworulers.progress import say, track
+from tworulers.runner.keyed import list_places
+from tworulers.runner.run import run_stage
+from tworulers.runner.tracking.publishing import publish
+from tworulers.runner.tracking.record import (
+    RECORD,
     list_results,
-    publish,
     read_record,
-    wait_longer,
     was_made_to_be_shared,
 )
+from tworulers.runner.tracking.store import TrackingError, wait_longer
+from tworulers.schema.settings import Settings
 
 ORDER = ("cohort", "split", "plan", "preprocess", "train", "select", "predict", "annotate", "score")
 """The first stages; results of later ones are asked for more often and are published last."""
@@ -28,7 +30,8 @@ LAST = ("audit", "compare", "report")
 def publish_results(settings: Settings, layout: Layout) -> None:
     """Publish all result folders of the dataset, its sweeps and the named predictions, each linked to its siblings.
 
-    `tracking.folder` asks for one folder's results alone, `report.shared` for those made to be passed on.
+    `tracking.folder` asks for one folder's results alone, `report.shared` for those made to be passed on. Where all
+    were asked for, a file beside the store says so, which is what DVC looks for.
 
     Raises
     ------
@@ -52,6 +55,9 @@ def publish_results(settings: Settings, layout: Layout) -> None:
             raise ValueError(f"MLflow cannot show {layout.relative(folder)}: {error}") from error
     if damaged:
         raise ValueError("\n  ".join([f"{len(damaged)} results are not published:", *damaged]))
+    if not settings.tracking.folder:
+        marks = {layout.relative(folder): digest_file(folder / RECORD)[:16] for folder in folders}
+        write_json(marks, layout.published)
     say(f"{shown} results are in MLflow; open them with ./scripts/ui")
 
 
@@ -95,4 +101,4 @@ def sort_results(folders: Iterable[Path]) -> list[Path]:
 
 
 if __name__ == "__main__":
-    run_stage(publish_results, ("dataset.name",))
+    run_stage(publish_results)

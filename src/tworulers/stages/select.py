@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
-from tworulers.io.console import say, show_table
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
-from tworulers.schema import Settings
-from tworulers.stages._cross_validation import choose_cleanup, choose_members
-from tworulers.stages._run import run_stage
-from tworulers.tracking import RunRecord
+from tworulers.progress import say
+from tworulers.runner.console import show_table
+from tworulers.runner.run import run_stage
+from tworulers.runner.tracking import RunRecord
+from tworulers.schema.result_files import CHOICE
+from tworulers.schema.settings import Settings
+from tworulers.training.cross_validation import choose_cleanup, choose_members
 
 
 def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -27,7 +29,7 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
                 "cleanup": [list(labels) for labels in cleanup.steps],
                 "cleanup_reason": cleanup.reason,
             },
-            folder / "choice.json",
+            folder / CHOICE,
         )
     rows = [(name, f"{dice:.4f}") for name, dice in candidates.items()]
     show_table(f"{regime}: cross-validated Dice", ("candidate", "Dice"), rows)
@@ -45,14 +47,4 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 
 if __name__ == "__main__":
-    run_stage(
-        select,
-        (
-            "dataset.name",
-            "dataset.structures",
-            "regime.name",
-            "recipe.cleanup",
-            "recipe.select",
-            "grid.configurations",
-        ),
-    )
+    run_stage(select)

@@ -7,21 +7,24 @@ import pandas as pd
 from tworulers.cohort.folds import list_folds
 from tworulers.cohort.leakage import apply_given_folds
 from tworulers.cohort.split import split_cohort
-from tworulers.ingest.nnunet import read_fold_file
+from tworulers.ingest.exams import find_key
+from tworulers.ingest.fold_file import read_fold_file
 from tworulers.ingest.pseudonyms import rename_person
-from tworulers.io.console import show_table
 from tworulers.io.paths import Layout
-from tworulers.io.records import folder_written_beside, read_table, write_json, write_table
-from tworulers.schema import Regime, Settings
-from tworulers.stages._ingest import find_key
-from tworulers.stages._run import load_choice, run_stage
-from tworulers.tables import Cohort, Splits, check_table, list_rows
-from tworulers.tracking import RunRecord
+from tworulers.io.records import folder_written_beside, write_json, write_table
+from tworulers.io.results import read_cohort
+from tworulers.runner.console import show_table
+from tworulers.runner.run import run_stage
+from tworulers.runner.settings import load_choice
+from tworulers.runner.tracking import RunRecord
+from tworulers.schema.result_files import SPLITS
+from tworulers.schema.settings import Regime, Settings
+from tworulers.schema.tables import Splits, check_table, list_rows
 
 
 def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Split the patients, balance each part and deal development exams into folds, for every regime of the grid."""
-    cohort = read_table(layout.cohort / "cohort.parquet", "cohort", Cohort)
+    cohort = read_cohort(layout)
     regimes = [load_choice(layout.root, "regime", name, Regime) for name in settings.grid.regimes]
     if settings.split.file is None:
         splits = split_cohort(cohort, settings.split, regimes)
@@ -37,7 +40,7 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     splits = check_table(splits, Splits, "splits")
     counts = count_exams(splits)
     with folder_written_beside(layout.results.split) as folder:
-        write_table(splits, folder / "splits.parquet")
+        write_table(splits, folder / SPLITS)
         write_table(counts, folder / "counts.parquet")
         for regime in settings.grid.regimes:
             write_json(list_folds(splits, regime), folder / f"splits_final_{regime}.json")
@@ -58,4 +61,4 @@ def count_exams(splits: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    run_stage(split, ("dataset.name", "dataset.reading", "split", "grid.regimes"))
+    run_stage(split)

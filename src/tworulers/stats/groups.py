@@ -1,24 +1,22 @@
 """How many exams each group has, where their scores lie, and how widely they spread."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Row = dict[str, Any]
+from tworulers.schema.metric import DECIMALS
+from tworulers.stats.types import FloatArray, IntArray, Row
 
 
 @dataclass(frozen=True)
 class GroupedSample:
-    """One score of the exams that are in a group, undefined values set apart.
+    """One score of the exams that are in a group, by one ruler or two, undefined values set apart.
 
     Attributes
     ----------
-    values : scores, shape (n,), float64; `inf` allowed, NaN not.
+    values : scores, shape (n,), or (2, n) of the same exams on two sides; `inf` allowed, NaN not.
     codes : position of each exam's group in `names`, shape (n,), int64.
     names : groups in their order of display, also those without an exam.
     patients : patient of each exam as a number, shape (n,), int64; permutations keep them together.
@@ -40,9 +38,19 @@ class GroupedSample:
         """Defined scores of each group, shape (k,)."""
         return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
 
+    @property
+    def repeats(self) -> bool:
+        """Tell whether a patient has several of these exams."""
+        return len(np.unique(self.patients)) < len(self.patients)
+
+    @property
+    def by_patient(self) -> "GroupedSample":
+        """Return the sample with patients as what resampling draws."""
+        return replace(self, units=self.patients)
+
     def of(self, group: int) -> FloatArray:
         """Return the scores of one group, given by its position."""
-        return np.asarray(self.values[self.codes == group])
+        return np.asarray(self.values[..., self.codes == group])
 
     def keep(self, groups: list[int]) -> "GroupedSample":
         """Return the sample with some of its groups only, given by position and renumbered."""
@@ -50,7 +58,7 @@ class GroupedSample:
         new[groups] = np.arange(len(groups))
         inside = new[self.codes] >= 0
         return GroupedSample(
-            values=self.values[inside],
+            values=self.values[..., inside],
             codes=new[self.codes[inside]],
             names=tuple(self.names[g] for g in groups),
             patients=self.patients[inside],
@@ -58,6 +66,10 @@ class GroupedSample:
             n_undefined=self.n_undefined[groups],
             n_left_out=self.n_left_out + int((~inside).sum()),
         )
+
+    def at_least(self, size: int) -> "GroupedSample":
+        """Return the sample with the groups that have so many scores."""
+        return self.keep([g for g, n in enumerate(self.sizes) if n >= size])
 
 
 def group_sample(
@@ -68,9 +80,13 @@ def group_sample(
 ) -> GroupedSample:
     """Put scores into groups, counting what is undefined and who is in no group.
 
+    Scores of one side are rounded to `DECIMALS`, for means over structures can differ by the order of their sum alone,
+    and then they tie. Those of two sides are left as they are, since ratios of small spreads would show it; whatever
+    ranks them rounds first.
+
     Parameters
     ----------
-    values : one score an exam, shape (n,); NaN is undefined.
+    values : one score an exam, shape (n,), or one a side and exam, (2, n); NaN is undefined.
     groups : ordered categorical, length n, row by row with `values`; missing is in no group.
     patients : patient of each exam as a number, shape (n,); every exam is its own patient if None.
     units : what resampling draws, shape (n,); patients if None.
@@ -86,15 +102,17 @@ def group_sample(
     codes = np.asarray(groups.cat.codes, dtype=np.int64)
     names = tuple(str(name) for name in groups.cat.categories)
     values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 1:
+        values = np.round(values, DECIMALS)
     if patients is None:
-        patients = np.arange(len(values), dtype=np.int64)
+        patients = np.arange(len(codes), dtype=np.int64)
     if units is None:
         units = patients
     inside = codes >= 0
-    undefined = np.isnan(values)
+    undefined = np.atleast_2d(np.isnan(values)).any(axis=0)
     used = inside & ~undefined
     return GroupedSample(
-        values=values[used],
+        values=values[..., used],
         codes=codes[used],
         names=names,
         patients=np.asarray(patients, dtype=np.int64)[used],
@@ -102,6 +120,29 @@ def group_sample(
         n_undefined=np.bincount(codes[inside & undefined], minlength=len(names)).astype(np.int64),
         n_left_out=int((~inside).sum()),
     )
+
+
+def pair_sample(
+    base: FloatArray,
+    other: FloatArray,
+    codes: IntArray,
+    names: Sequence[str] | None = None,
+    units: IntArray | None = None,
+) -> GroupedSample:
+    """Put the scores of the same exams on two sides into groups that no exam is missing from.
+
+    Parameters
+    ----------
+    base, other : finite scores, (n,).
+    codes : group of each exam, (n,), 0 to K - 1, no group empty.
+    names : of the groups, (K,); their numbers if None.
+    units : what resampling draws, (n,); exams if None.
+    """
+    k = int(codes.max()) + 1
+    labels = tuple(names or map(str, range(k)))
+    units = np.arange(len(codes), dtype=np.int64) if units is None else units
+    nothing = np.zeros(k, dtype=np.int64)
+    return GroupedSample(np.stack([base, other]), codes, labels, units, units, nothing, 0)
 
 
 def summarise_groups(sample: GroupedSample) -> list[Row]:
@@ -149,19 +190,20 @@ def order_quantiles(values: FloatArray, shares: FloatArray) -> FloatArray:
 
 
 def group_medians(sample: GroupedSample) -> FloatArray:
-    """Median of each group, shape (k,); NaN without a score, inf where most are infinite."""
-    half = np.array([0.5])
-    return np.array([order_quantiles(sample.of(g), half)[0] for g in range(len(sample.names))])
+    """Median of each group, (..., k); NaN without a score, infinite where most are."""
+    parts = [sample.of(g) for g in range(len(sample.names))]
+    empty = np.full(sample.values.shape[:-1], np.nan)
+    medians = [np.median(part, axis=-1) if part.shape[-1] else empty for part in parts]
+    return np.stack(medians, axis=-1) if parts else empty[..., None][..., :0]
 
 
 def group_means(sample: GroupedSample) -> FloatArray:
-    """Mean of the finite scores of each group, shape (k,); NaN for a group without one."""
+    """Mean of the finite scores of each group, (..., k); NaN for a group without one."""
+    member = (sample.codes[:, None] == np.arange(len(sample.names))).astype(np.float64)
     finite = np.isfinite(sample.values)
-    codes = sample.codes[finite]
-    n = np.bincount(codes, minlength=len(sample.names))
-    total = np.bincount(codes, weights=sample.values[finite], minlength=len(sample.names))
-    means: FloatArray = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
-    return means
+    n = finite @ member
+    total = np.where(finite, sample.values, 0.0) @ member
+    return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def spread_of(locations: FloatArray) -> float:

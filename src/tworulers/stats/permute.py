@@ -1,20 +1,27 @@
-"""How often chance alone would part the groups as far: label permutation of rates and of ranks."""
+"""How often chance alone would part the groups as far: label permutation of rates and of ranks, rulers exchanged."""
 
 from dataclasses import dataclass
+from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from tworulers.stats.groups import GroupedSample
-from tworulers.stats.ranks import tie_term
+from tworulers.stats.ranks import measure_distances, sum_ranks
 from tworulers.stats.rates import TOLERANCE, impact_ratio, parity_difference
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from tworulers.stats.types import BoolArray, FloatArray, IntArray
 
 CHUNK = 2_000_000
 """Permuted values held in memory at a time."""
+
+ALL_SIGNS = 14
+"""Patients up to whom all changes of sign are listed."""
+
+FEW = 20
+"""Arrangements of labels up to which no permutation p can fall below .05."""
+
+MOST_TABLES = 200_000
+"""Success tables above which permutations are drawn instead of enumerated."""
 
 
 @dataclass(frozen=True)
@@ -25,26 +32,61 @@ class Shuffled:
     ----------
     sums : shape (draws, k).
     sizes : exams of each group, shape (draws, k).
+    chance : probability of each row where the rows are all there can be, shape (draws,); None of draws.
     """
 
     sums: FloatArray
     sizes: IntArray
+    chance: FloatArray | None = None
 
 
 def permute_successes(
-    sample: GroupedSample, success: NDArray[np.bool_], draws: int, rng: np.random.Generator
+    sample: GroupedSample, success: BoolArray, draws: int, rng: np.random.Generator
 ) -> Shuffled:
     """Shuffle who belongs to which group and count each group's successes.
 
-    Where every exam is its own patient this is a multivariate hypergeometric draw; otherwise labels
-    change places as in `permute_sums`.
+    Where every exam is its own patient these are the multivariate hypergeometric tables, all of them with their
+    probability up to `MOST_TABLES`, so that no p depends on chance, and draws beyond; otherwise labels change places as
+    in `permute_sums`.
     """
     if _one_exam_each(sample.patients):
         total = int(success.sum())
+        tables = enumerate_tables(sample.sizes, total)
+        if tables is not None:
+            sizes = np.broadcast_to(sample.sizes, tables.shape)
+            return Shuffled(tables.astype(float), sizes, _weigh_tables(tables, sample.sizes))
         drawn = rng.multivariate_hypergeometric(sample.sizes, total, size=draws, method="marginals")
         return Shuffled(drawn.astype(float), np.broadcast_to(sample.sizes, drawn.shape))
     found = permute_sums(sample, success.astype(float), draws, rng)
     return Shuffled(np.rint(found.sums), found.sizes)
+
+
+def enumerate_tables(n: IntArray, total: int) -> IntArray | None:
+    """List every way in which `total` successes can lie over groups of n exams, shape (ways, k).
+
+    None where there are more than `MOST_TABLES`.
+    """
+    after = n.sum() - np.cumsum(n)
+    tables, left = np.zeros((1, 0), dtype=np.int64), np.array([total])
+    for size, room in zip(n, after, strict=True):
+        least, most = np.maximum(left - room, 0), np.minimum(left, size)
+        ways = most - least + 1
+        if ways.sum() > MOST_TABLES:
+            return None
+        here = np.arange(ways.sum()) - np.repeat(np.cumsum(ways) - ways, ways)
+        here += np.repeat(least, ways)
+        tables = np.column_stack([np.repeat(tables, ways, axis=0), here])
+        left = np.repeat(left, ways) - here
+    return tables
+
+
+def _weigh_tables(tables: IntArray, n: IntArray) -> FloatArray:
+    """Give the multivariate hypergeometric probability of each table."""
+    log = (
+        special.gammaln(n + 1) - special.gammaln(tables + 1) - special.gammaln(n - tables + 1)
+    ).sum(axis=1)
+    chance = np.exp(log - log.max())
+    return np.asarray(chance / chance.sum())
 
 
 def permute_sums(
@@ -129,7 +171,7 @@ def p_of_impact_ratio(successes: IntArray, n: IntArray, permuted: Shuffled) -> f
     Parameters
     ----------
     successes, n : counts in the data, shape (k,).
-    permuted : successes of each permutation.
+    permuted : successes of each permutation, or every table with its probability.
 
     Returns
     -------
@@ -139,18 +181,28 @@ def p_of_impact_ratio(successes: IntArray, n: IntArray, permuted: Shuffled) -> f
         float(impact_ratio(successes, n)),
         impact_ratio(permuted.sums, permuted.sizes),
     )
-    drawn = drawn[~np.isnan(drawn)]
-    if np.isnan(observed) or not len(drawn):
+    defined = ~np.isnan(drawn)
+    if np.isnan(observed) or not defined.any():
         return float("nan")
-    centre = drawn.mean()
-    return float((np.abs(drawn - centre) >= abs(observed - centre) - TOLERANCE).mean())
+    drawn = drawn[defined]
+    if permuted.chance is None:
+        # The mean of draws is known to its error only: what may be as far, counts as far.
+        weights, slack = None, TOLERANCE + 2 * float(drawn.std()) / len(drawn) ** 0.5
+    else:
+        weights, slack = permuted.chance[defined], TOLERANCE
+    centre = np.average(drawn, weights=weights)
+    reached = np.abs(drawn - centre) >= abs(observed - centre) - slack
+    return float(min(np.average(reached, weights=weights), 1.0))
 
 
 def p_of_parity_difference(successes: IntArray, n: IntArray, permuted: Shuffled) -> float:
-    """One-sided p of DPD: (1 + permutations with a DPD as large) / (1 + permutations)."""
+    """One-sided p of DPD: the probability of one as large, of draws (1 + those as large) / (1 + draws)."""
     observed = float(parity_difference(successes, n))
     drawn = parity_difference(permuted.sums, permuted.sizes)
-    return float((1 + (drawn >= observed - TOLERANCE).sum()) / (1 + len(drawn)))
+    reached = drawn >= observed - TOLERANCE
+    if permuted.chance is not None:
+        return float(min(permuted.chance[reached].sum(), 1.0))
+    return float((1 + reached.sum()) / (1 + len(drawn)))
 
 
 def p_of_ranks(sample: GroupedSample, draws: int, rng: np.random.Generator) -> float:
@@ -160,14 +212,145 @@ def p_of_ranks(sample: GroupedSample, draws: int, rng: np.random.Generator) -> f
     -------
     (1 + permutations with an H as large) / (1 + permutations); 1 where no value varies.
     """
-    ranks = stats.rankdata(sample.values)
-    if np.ptp(ranks) == 0:
+    return p_of_scores(sample, stats.rankdata(sample.values), draws, rng)
+
+
+def p_of_scores(
+    sample: GroupedSample, scores: FloatArray, draws: int, rng: np.random.Generator
+) -> float:
+    """Permutation p of the sum of squares of scores between groups, labels moving over patients.
+
+    Of ranks that is Kruskal and Wallis' H, of distances from group medians Brown and Forsythe's F,
+    both up to what no permutation changes.
+
+    Parameters
+    ----------
+    sample : whose groups and patients are used, n exams.
+    scores : finite, shape (n,).
+    draws : number of permutations.
+    rng : source of chance.
+
+    Returns
+    -------
+    (1 + permutations with as much between groups) / (1 + permutations); 1 where no score varies.
+    """
+    centred = scores - scores.mean()
+    total = float(centred @ centred)
+    if np.ptp(scores) == 0:
         return 1.0
-    n, sizes = len(ranks), sample.sizes
-    scale = 12 / (n * (n + 1)) / (1 - tie_term(ranks) / (n**3 - n))
-    centred = ranks - (n + 1) / 2
-    observed = np.bincount(sample.codes, weights=centred, minlength=len(sizes))
-    h = scale * float((observed**2 / sizes).sum())
+    observed = sum_ranks(sample, centred)
     permuted = permute_sums(sample, centred, draws, rng)
-    drawn = scale * (permuted.sums**2 / permuted.sizes).sum(axis=1)
-    return float((1 + (drawn >= h - 1e-9).sum()) / (1 + draws))
+    between = _square_sums(observed, sample.sizes)
+    drawn = _square_sums(permuted.sums, permuted.sizes)
+    return float((1 + (drawn >= between - 1e-9 * total).sum()) / (1 + draws))
+
+
+def p_of_spreads(sample: GroupedSample, draws: int, rng: np.random.Generator) -> float:
+    """Permutation p of Brown and Forsythe's F, the distances from group medians moving by patients.
+
+    NaN where fewer than two groups have two finite scores, no distance varies within a group, or so
+    few arrangements of labels exist that no p can fall below .05.
+    """
+    placed, distances = measure_distances(sample)
+    within = [np.ptp(distances[placed.codes == g]) for g in range(len(placed.names))]
+    if draws < 1 or len(within) < 2 or not max(within) > 0 or count_arrangements(placed) <= FEW:
+        return float("nan")
+    return p_of_scores(placed, distances, draws, rng)
+
+
+def compare_pairs_by_patient(
+    sample: GroupedSample, draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Compare the mean joint ranks of all pairs of groups as Dunn does, labels moving over patients.
+
+    Parameters
+    ----------
+    sample : at least two groups of n exams.
+    draws : number of permutations, one or more.
+    rng : source of chance.
+
+    Returns
+    -------
+    z of each pair in the order of `itertools.combinations`, positive where the first ranks higher,
+    by the spread that permutations give it, and its two-sided permutation p; both (pairs,).
+    """
+    ranks = stats.rankdata(sample.values)
+    sums = sum_ranks(sample, ranks)
+    permuted = permute_sums(sample, ranks, draws, rng)
+    first, second = np.array(list(combinations(range(len(sample.names)), 2))).T
+    observed, drawn = (
+        _pair_means(total, sizes, first, second)
+        for total, sizes in ((sums, sample.sizes), (permuted.sums, permuted.sizes))
+    )
+    spread = np.sqrt(np.nanmean(drawn**2, axis=0))
+    z = np.divide(observed, spread, out=np.zeros(len(observed)), where=spread > 0)
+    reached = (np.abs(drawn) >= np.abs(observed) - 1e-9).sum(axis=0)
+    return z, np.asarray((1 + reached) / (1 + np.isfinite(drawn).sum(axis=0)))
+
+
+def p_of_signed_ranks(difference: FloatArray, patients: IntArray) -> float:
+    """Test whether paired differences lie about 0, the signs of a patient's changing together.
+
+    Wilcoxon's signed-rank statistic, whose ranks are summed within patients: all changes of sign
+    where patients are few, the normal approximation by the same sums above (Rosner, Glynn and Lee
+    2006).
+
+    Parameters
+    ----------
+    difference : shape (n,); zeros take no part.
+    patients : of each exam, shape (n,).
+
+    Returns
+    -------
+    Two-sided p; 1 where every difference, or every patient's sum, is 0.
+    """
+    used = difference != 0
+    ranks = np.sign(difference[used]) * stats.rankdata(np.abs(difference[used]))
+    sums = np.bincount(np.unique(patients[used], return_inverse=True)[1], weights=ranks)
+    total, squares = abs(float(sums.sum())), float(sums @ sums)
+    if squares == 0:
+        return 1.0
+    if len(sums) > ALL_SIGNS:
+        return float(2 * stats.norm.sf(total / np.sqrt(squares)))
+    signs = np.array(list(product((-1.0, 1.0), repeat=len(sums))))
+    return float((np.abs(signs @ sums) >= total - 1e-9).mean())
+
+
+def _pair_means(sums: FloatArray, sizes: IntArray, first: IntArray, second: IntArray) -> FloatArray:
+    """Difference of mean ranks of each pair over the root of 1/n + 1/m, (..., pairs)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = sums / sizes
+        apart = means[..., first] - means[..., second]
+        return np.asarray(apart / np.sqrt(1 / sizes[..., first] + 1 / sizes[..., second]))
+
+
+def _square_sums(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    """Sum of squares between groups from centred sums and sizes, (..., k) each."""
+    parts = np.divide(sums**2, sizes, out=np.zeros(sums.shape), where=sizes > 0)
+    return np.asarray(parts.sum(axis=-1))
+
+
+@dataclass(frozen=True)
+class SwapTest:
+    """A statistic, and the share of random exchanges of the two rulers, exam by exam, that reach
+    it.
+    """
+
+    statistic: float
+    p: float
+    null_sd: float
+    draws: int
+
+
+def summarise_null(observed: float, null: FloatArray) -> SwapTest:
+    """Compare a statistic with its null draws: two-sided p = (1 + as extreme) / (draws + 1).
+
+    Without a draw there is no p (NaN).
+    """
+    if len(null) == 0:
+        return SwapTest(float(observed), np.nan, np.nan, 0)
+    reached = int(np.sum(np.abs(null) >= abs(observed) - 1e-9))
+    finite = null[np.isfinite(null)]
+    return SwapTest(
+        float(observed), (1 + reached) / (len(null) + 1), float(np.std(finite)), len(null)
+    )

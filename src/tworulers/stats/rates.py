@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from tworulers.schema import Metric
-from tworulers.stats.groups import GroupedSample, Row
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from tworulers.schema.metric import Metric
+from tworulers.stats.clustered_rates import design_effect
+from tworulers.stats.groups import GroupedSample
+from tworulers.stats.types import BoolArray, FloatArray, IntArray, Row
 
 TOLERANCE = 1e-12
 """Rates k/n that tie in theory differ by rounding in floats; they are compared with this tolerance.
@@ -33,14 +32,9 @@ class RateDisparity:
     undefined_because: str | None
 
 
-def succeed(values: FloatArray, threshold: float, metric: Metric) -> NDArray[np.bool_]:
-    """Tell which scores are strictly better than the threshold; an infinite distance is not."""
-    return values > threshold if metric.higher_is_better else values < threshold
-
-
 def count_successes(sample: GroupedSample, threshold: float, metric: Metric) -> IntArray:
     """Count the exams of each group that score strictly better than the threshold, shape (k,)."""
-    success = succeed(sample.values, threshold, metric)
+    success = metric.succeeds(sample.values, threshold)
     return np.bincount(sample.codes[success], minlength=len(sample.names)).astype(np.int64)
 
 
@@ -51,60 +45,79 @@ def success_rate(successes: NDArray[np.number], n: NDArray[np.number]) -> FloatA
     return rate
 
 
-def wilson_interval(
-    successes: IntArray, n: IntArray, level: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
-    """Give Wilson's score interval of each rate, NaN where n is 0 (Wilson 1927).
+def count_effective(sample: GroupedSample, success: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Count how many independent exams, and successes among them, would leave each rate as unsure.
+
+    They are n over the design effect of each group's patients (`design_effect`).
 
     Parameters
     ----------
-    successes, n : counts, shape (k,).
-    level : confidence level.
+    sample : the groups and patients of n exams.
+    success : whether an exam succeeds, shape (n,).
+
+    Returns
+    -------
+    Successes and n of each group, no whole numbers, each (k,); the plain counts in a group without a
+    patient of several exams.
     """
-    z = stats.norm.ppf(0.5 + level / 2)
-    count = np.where(n > 0, n, np.nan).astype(float)
-    rate = successes / count
-    centre = (rate + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z / (1 + z**2 / count) * np.sqrt(rate * (1 - rate) / count + z**2 / (4 * count**2))
-    # at 0 and n the bound is exactly 0 and 1; rounding must not step over it
-    low = np.where(successes == 0, 0.0 * count, np.maximum(centre - half, 0.0))
-    high = np.where(successes == n, 1.0 + 0.0 * count, np.minimum(centre + half, 1.0))
-    return low, high
+    hits = np.bincount(sample.codes, weights=success, minlength=len(sample.names))
+    effect = np.ones(len(hits))
+    for g in range(len(hits)):
+        here = sample.codes == g
+        effect[g] = design_effect(success[here], sample.patients[here])
+    return hits / effect, sample.sizes / effect
 
 
-def clopper_pearson_interval(
-    successes: IntArray, n: IntArray, level: float = 0.95
+def rate_interval(
+    successes: NDArray[np.number],
+    n: NDArray[np.number],
+    level: float = 0.95,
+    method: Literal["wilson", "beta"] = "wilson",
 ) -> tuple[FloatArray, FloatArray]:
-    """Give the exact interval of each rate, NaN where n is 0 (Clopper and Pearson 1934)."""
-    tail = (1 - level) / 2
-    count = np.where(n > 0, n, np.nan).astype(float)
-    low = np.where(
-        successes == 0, 0.0 * count, stats.beta.ppf(tail, successes, count - successes + 1)
-    )
-    high = np.where(
-        successes == n,
-        1.0 + 0.0 * count,
-        stats.beta.ppf(1 - tail, successes + 1, count - successes),
-    )
-    return low, high
+    """Give an interval of each rate, NaN where n is 0.
+
+    Parameters
+    ----------
+    successes, n : counts, shape (k,); no whole numbers where `count_effective` made them.
+    level : confidence level.
+    method : `wilson` is the score interval (Wilson 1927), `beta` the exact one (Clopper and Pearson
+        1934).
+    """
+    from statsmodels.stats.proportion import proportion_confint
+
+    bounds = np.full((2, len(n)), np.nan)
+    bounds[:, n > 0] = proportion_confint(successes[n > 0], n[n > 0], 1 - level, method)
+    # At 0 and n the bound is 0 and 1; rounding must not step over it.
+    return bounds[0].clip(0, None), bounds[1].clip(None, 1)
+
+
+def bound_rate(
+    rate: float, n: float, level: float = 0.95, method: Literal["wilson", "beta"] = "wilson"
+) -> tuple[float, float]:
+    """Give the interval of one rate of n exams, which may be a fraction; as of `rate_interval`.
+
+    Wilson's is narrower than the exact one, but its lower bound passes over rates near zero: at 4 in
+    1,000 and 30 exams it covers .87.
+    """
+    low, high = rate_interval(np.array([rate * n]), np.array([n]), level, method)
+    return float(low[0]), float(high[0])
 
 
 def newcombe_interval(
-    successes: tuple[int, int], n: tuple[int, int], level: float = 0.95
+    successes: tuple[float, float], n: tuple[float, float], level: float = 0.95
 ) -> tuple[float, float]:
     """Give the hybrid score interval of the difference of two rates, second minus first (Newcombe
     1998, method 10).
 
     It stays open where bootstrap intervals collapse to a point, as with no failure in either group.
     """
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
     if min(n) == 0:
         return float("nan"), float("nan")
-    s, m = np.array(successes, dtype=np.int64), np.array(n, dtype=np.int64)
-    (first, second), (low, high) = s / m, wilson_interval(s, m, level)
-    difference = second - first
-    down = np.hypot(second - low[1], high[0] - first)
-    up = np.hypot(high[1] - second, first - low[0])
-    return float(difference - down), float(difference + up)
+    (s, other), (m, among) = successes, n
+    low, high = confint_proportions_2indep(other, among, s, m, method="newcomb", alpha=1 - level)
+    return float(low), float(high)
 
 
 def parity_difference(successes: NDArray[np.number], n: NDArray[np.number]) -> FloatArray:
@@ -149,12 +162,13 @@ def compare_rates(successes: IntArray, n: IntArray, four_fifths: float = 0.8) ->
 def tabulate_rates(
     sample: GroupedSample, threshold: float, metric: Metric, level: float = 0.95
 ) -> list[Row]:
-    """Give successes of n for each group at one threshold, with two intervals of the rate.
+    """Give successes of n for each group at one threshold, with intervals of the rate.
 
     Returns
     -------
-    One row a group, in order: group, threshold, n, successes, rate, wilson_low, wilson_high,
-    exact_low, exact_high.
+    One row a group, in order: group, threshold, n, successes, rate, then rate_low and rate_high,
+    Wilson's over `n_effective` exams (`count_effective`), and wilson_low, wilson_high, exact_low,
+    exact_high, which count every exam on its own.
     """
     n = sample.sizes
     successes = count_successes(sample, threshold, metric)
@@ -164,8 +178,11 @@ def tabulate_rates(
         "successes": successes,
         "rate": success_rate(successes, n),
     }
-    columns["wilson_low"], columns["wilson_high"] = wilson_interval(successes, n, level)
-    columns["exact_low"], columns["exact_high"] = clopper_pearson_interval(successes, n, level)
+    effective = count_effective(sample, metric.succeeds(sample.values, threshold))
+    columns["n_effective"] = effective[1]
+    columns["rate_low"], columns["rate_high"] = rate_interval(*effective, level)
+    columns["wilson_low"], columns["wilson_high"] = rate_interval(successes, n, level)
+    columns["exact_low"], columns["exact_high"] = rate_interval(successes, n, level, "beta")
     return [
         {"threshold": threshold, **dict(zip(columns, row, strict=True))}
         for row in zip(*columns.values(), strict=True)

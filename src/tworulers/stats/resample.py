@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from tworulers.stats.interval import Interval, accelerate, degenerate_interval, reduce_draws
 from tworulers.stats.rates import TOLERANCE, impact_ratio
+from tworulers.stats.types import BoolArray, FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Statistic = Callable[[NDArray[np.number], NDArray[np.number]], FloatArray]
 
 MOST_TABLES = 4_000_000
@@ -19,48 +18,6 @@ MOST_TABLES = 4_000_000
 
 NEGLIGIBLE = 1e-15
 """Probability below which a group's success count is left out of the enumeration."""
-
-
-def named_stream(seed: int, *names: str) -> np.random.Generator:
-    """Give a generator of its own to each named statistic, so that one more does not move another.
-
-    Parameters
-    ----------
-    seed : of the run.
-    names : what is drawn, such as `("bootstrap", "age_3bin", "macro", "dice")`.
-    """
-    keys = [crc32(name.encode()) for name in names]
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=keys)))
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval, how it was made, and what to keep in mind about it.
-
-    Attributes
-    ----------
-    low, high : bounds; NaN where none is given, with the reason in `note`.
-    method : `bca`, `percentile` (BCa undefined), `degenerate` (every draw gives the estimate) or
-        `none`.
-    percentile_low, percentile_high : the percentile interval of the same draws.
-    bias, acceleration : z0 and a of BCa; NaN where undefined.
-    draws : how many draws gave a value.
-    """
-
-    low: float
-    high: float
-    method: str
-    percentile_low: float
-    percentile_high: float
-    bias: float = float("nan")
-    acceleration: float = float("nan")
-    draws: int = 0
-    note: str | None = None
-
-    @property
-    def degenerate(self) -> bool:
-        """Whether every draw gave the estimate, so that the interval says nothing."""
-        return self.method == "degenerate"
 
 
 @dataclass(frozen=True)
@@ -78,9 +35,7 @@ class UnitPatterns:
     count: IntArray
 
 
-def find_patterns(
-    codes: IntArray, success: NDArray[np.bool_], units: IntArray, k: int
-) -> UnitPatterns:
+def find_patterns(codes: IntArray, success: BoolArray, units: IntArray, k: int) -> UnitPatterns:
     """Count units by what they add to the success table.
 
     Drawing exams one by one and drawing how often each pattern occurs are the same experiment; the
@@ -151,47 +106,6 @@ def _acceleration(left_out: FloatArray, count: IntArray) -> float:
     return float(count @ u**3) / (6 * spread**1.5) if spread > TOLERANCE**2 else float("nan")
 
 
-def reduce_draws(estimate: float, drawn: FloatArray, acceleration: float, level: float) -> Interval:
-    """Turn bootstrap draws into BCa bounds, or percentile bounds where BCa is undefined.
-
-    Parameters
-    ----------
-    estimate : the value in the data.
-    drawn : bootstrap values without NaN, shape (draws,).
-    acceleration : a of BCa; NaN where undefined.
-    level : confidence level.
-    """
-    nan = float("nan")
-    if np.isnan(estimate) or len(drawn) == 0:
-        return Interval(
-            nan, nan, "none", nan, nan, draws=len(drawn), note="the estimate is undefined"
-        )
-    if np.abs(drawn - estimate).max() <= TOLERANCE:
-        note = "every draw gives the estimate; see the exact bound of each rate"
-        return Interval(
-            estimate, estimate, "degenerate", estimate, estimate, draws=len(drawn), note=note
-        )
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    low, high = map(float, np.quantile(drawn, tails))
-    below = float((drawn < estimate - TOLERANCE).mean())
-    bias = float(
-        stats.norm.ppf(below + 0.5 * float((np.abs(drawn - estimate) <= TOLERANCE).mean()))
-    )
-    if not np.isfinite(bias) or np.isnan(acceleration):
-        note = "BCa is undefined: " + (
-            "no jackknife" if np.isfinite(bias) else "all draws on one side"
-        )
-        return Interval(low, high, "percentile", low, high, bias, acceleration, len(drawn), note)
-    bca = np.quantile(drawn, adjust_tails(tails, bias, acceleration))
-    return Interval(float(bca[0]), float(bca[1]), "bca", low, high, bias, acceleration, len(drawn))
-
-
-def adjust_tails(tails: FloatArray, bias: float, acceleration: float) -> FloatArray:
-    """BCa's percentiles in place of the nominal ones, both (2,) (Efron 1987)."""
-    shifted = bias + stats.norm.ppf(tails)
-    return np.asarray(stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)))
-
-
 def exact_interval(successes: IntArray, n: IntArray, level: float = 0.95) -> Interval:
     """Give DIR's stratified bootstrap interval in the limit of infinitely many draws.
 
@@ -204,29 +118,29 @@ def exact_interval(successes: IntArray, n: IntArray, level: float = 0.95) -> Int
     level : confidence level.
     """
     estimate = float(impact_ratio(successes, n))
-    nan = float("nan")
     if np.isnan(estimate):
-        return Interval(nan, nan, "none", nan, nan, note="no exam of any group succeeds (0/0)")
+        return Interval(note="no exam of any group succeeds (0/0)")
     ratio, weight = _enumerate(successes, n)
     if ratio is None or weight is None:
-        note = f"more than {MOST_TABLES:,} success tables; see the drawn intervals"
-        return Interval(nan, nan, "none", nan, nan, note=note)
-    if np.abs(ratio - estimate).max() <= TOLERANCE:
-        note = "every table gives the estimate; see the exact bound of each rate"
-        return Interval(estimate, estimate, "degenerate", estimate, estimate, note=note)
+        return Interval(note=f"more than {MOST_TABLES:,} success tables; see the drawn intervals")
     order = np.argsort(ratio)
     ratio, cumulated = ratio[order], np.cumsum(weight[order])
-    below = _cumulated_until(ratio, cumulated, estimate - TOLERANCE)
-    tied = _cumulated_until(ratio, cumulated, estimate + TOLERANCE) - below
-    bias = float(stats.norm.ppf(below + tied / 2))
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    percentile = _quantiles(ratio, cumulated, tails)
+
+    def at(shares: FloatArray) -> FloatArray:
+        """The smallest values whose cumulated probability reaches each share."""
+        positions = np.searchsorted(cumulated, shares - TOLERANCE)
+        return np.asarray(ratio[np.minimum(positions, len(ratio) - 1)])
+
+    def until(value: float) -> float:
+        """Probability of all values up to and including this one."""
+        position = int(np.searchsorted(ratio, value, side="right"))
+        return float(cumulated[position - 1]) if position else 0.0
+
+    if np.abs(ratio - estimate).max() <= TOLERANCE:
+        return degenerate_interval(estimate, 0, "every table gives the estimate")
+    below, up_to = until(estimate - TOLERANCE), until(estimate + TOLERANCE)
     acceleration = _stratified_acceleration(successes, n)
-    if not np.isfinite(bias) or np.isnan(acceleration):
-        note = "BCa is undefined"
-        return Interval(*percentile, "percentile", *percentile, bias, acceleration, note=note)
-    bca = _quantiles(ratio, cumulated, adjust_tails(tails, bias, acceleration))
-    return Interval(*bca, "bca", *percentile, bias, acceleration)
+    return accelerate(at, below + (up_to - below) / 2, acceleration, level)
 
 
 def _enumerate(successes: IntArray, n: IntArray) -> tuple[FloatArray | None, FloatArray | None]:
@@ -247,20 +161,6 @@ def _enumerate(successes: IntArray, n: IntArray) -> tuple[FloatArray | None, Flo
     defined = best > 0
     weight = weight[defined]
     return worst[defined] / best[defined], weight / weight.sum()
-
-
-def _cumulated_until(ordered: FloatArray, cumulated: FloatArray, value: float) -> float:
-    """Probability of all values up to and including `value`."""
-    position = int(np.searchsorted(ordered, value, side="right"))
-    return float(cumulated[position - 1]) if position else 0.0
-
-
-def _quantiles(
-    ordered: FloatArray, cumulated: FloatArray, shares: FloatArray
-) -> tuple[float, float]:
-    """The smallest values whose cumulated probability reaches each of two shares."""
-    positions = np.minimum(np.searchsorted(cumulated, shares - TOLERANCE), len(ordered) - 1)
-    return float(ordered[positions[0]]), float(ordered[positions[1]])
 
 
 def _stratified_acceleration(successes: IntArray, n: IntArray) -> float:

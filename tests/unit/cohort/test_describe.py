@@ -18,8 +18,8 @@ from tworulers.cohort.describe import (
     tabulate_cohort,
 )
 from tworulers.cohort.grouping import assign_groups
-from tworulers.cohort.relate import relate_levels, relate_numbers
-from tworulers.schema_sources import Grouping
+from tworulers.cohort.relate import relate_levels, relate_numbers, relate_ranks
+from tworulers.schema.sources import Grouping
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "e2_cohort.json").read_text())
@@ -115,6 +115,7 @@ def test_pools_that_differ_are_told() -> None:
     frame = pd.DataFrame(
         {
             "exam_id": [f"e{i}" for i in range(n)],
+            "patient_id": [f"p{i}" for i in range(n)],
             "provenance": pool,
             "age_over_89": False,
             "age": rng.normal(np.where(pool == "gold", 50, 60), 10),
@@ -158,3 +159,36 @@ def test_what_cannot_be_tested_says_why() -> None:
     alone = relate_levels(pd.Series(["a"] * 3), pd.Series(["x", "y", "x"]))
     assert alone.undefined_because == "fewer than two levels"
     assert np.isnan(alone.p)
+
+
+def test_what_goes_together_is_tested_by_patients_where_they_repeat() -> None:
+    rng = np.random.default_rng(2)
+    sex = pd.Series(pd.Categorical(rng.permutation(["F", "M"] * 12), ["F", "M"], ordered=True))
+    scanner = pd.Series(rng.choice(["A", "B", "C"], 24))
+    age = pd.Series(rng.normal(50, 10, 24))
+    size = age + pd.Series(rng.normal(0, 25, 24))
+    once = pd.Series([f"p{i}" for i in range(24)])
+    single = [
+        relate_levels(sex, scanner, once),
+        relate_numbers(age, sex, once),
+        relate_ranks(size, age, once),
+    ]
+    assert all(found.p_verdict == found.p for found in single)
+    shown = []
+    for copies in (2, 6):
+        frame = pd.DataFrame(
+            {"sex": sex, "scanner": scanner, "age": age, "size": size, "who": once}
+        )
+        frame = frame.loc[frame.index.repeat(copies)].reset_index(drop=True)
+        found = [
+            relate_levels(frame["sex"], frame["scanner"], frame["who"]),
+            relate_numbers(frame["age"], frame["sex"], frame["who"]),
+            relate_ranks(frame["size"], frame["age"], frame["who"]),
+        ]
+        assert [one.p <= alone.p + 1e-9 for one, alone in zip(found, single, strict=True)] == [
+            True
+        ] * 3
+        shown.append([one.p_verdict for one in found])
+    # copies of exams leave p of patients where they are, near those of one exam each
+    assert shown[0] == pytest.approx(shown[1], abs=1e-9)
+    assert shown[0] == pytest.approx([one.p for one in single], abs=0.12)

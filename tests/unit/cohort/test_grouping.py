@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tworulers.cohort.grouping import GroupingError, assign_groups, list_left_out, name_groups
+from tworulers.cohort.grouping import GroupingError, assign_groups, list_left_out
 from tworulers.cohort.spelling import merge_spellings
-from tworulers.schema_sources import Grouping
+from tworulers.schema.sources import Grouping
 
 CONF = Path(__file__).parents[3] / "conf" / "attributes"
 
@@ -73,13 +73,15 @@ def test_what_is_left_out_is_listed_with_its_value(cohort: pd.DataFrame) -> None
     }
 
 
-def test_every_shipped_set_names_its_groups() -> None:
+def test_every_shipped_set_names_its_groups(cohort: pd.DataFrame) -> None:
     for file in sorted(CONF.glob("*.yaml")):
         content = yaml.safe_load(file.read_text())
         if "groupings" not in content:
             continue
         groupings = read_groupings(file.stem)
-        assert all(len(name_groups(grouping, groupings)) >= 2 for grouping in groupings.values())
+        exams = cohort.assign(expert_volume_mm3=range(len(cohort)))
+        for grouping in groupings.values():
+            assert len(assign_groups(exams, grouping, groupings).cat.categories) >= 2
 
 
 def test_an_intersection_leaves_out_what_a_part_leaves_out(cohort: pd.DataFrame) -> None:
@@ -191,13 +193,15 @@ def test_near_duplicate_spellings_are_merged_and_listed() -> None:
         Grouping(kind="intersection", of=["ten", "six"]),
     ],
 )
-def test_more_groups_than_can_be_compared_are_refused_before_they_are_made(grouping) -> None:
+def test_more_groups_than_can_be_compared_are_refused_before_they_are_made(
+    cohort: pd.DataFrame, grouping: Grouping
+) -> None:
     parts = {
         "ten": Grouping(kind="quantiles", column="age", quantiles=10),
         "six": Grouping(kind="quantiles", column="age", quantiles=6),
     }
     with pytest.raises(GroupingError, match="expected at most 50 groups, found"):
-        name_groups(grouping, parts)
+        assign_groups(cohort.assign(mrn=range(len(cohort))), grouping, parts)
 
 
 def test_bins_of_a_column_with_decimal_commas() -> None:

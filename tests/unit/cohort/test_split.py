@@ -17,9 +17,9 @@ from tworulers.cohort.split import (
     split_cohort,
     split_patients,
 )
-from tworulers.schema import Provenance, Regime, SplitSettings
-from tworulers.schema_sources import Grouping
-from tworulers.tables import Splits, check_table
+from tworulers.schema.settings import Provenance, Regime, SplitSettings
+from tworulers.schema.sources import Grouping
+from tworulers.schema.tables import Splits, check_table
 
 CONF = Path(__file__).parents[3] / "conf" / "split"
 MIX = Regime(name="mix", provenances=[Provenance.GOLD, Provenance.SILVER])

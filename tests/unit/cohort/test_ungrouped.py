@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tworulers.cohort.grouping import GroupingError
-from tworulers.cohort.ungrouped import find_ungrouped, require_groups
-from tworulers.schema_sources import Grouping
+from tworulers.cohort.ungrouped import find_ungrouped, keep_possible, require_groups
+from tworulers.schema.sources import Attributes, Grouping
 
 SEX = Grouping("Sex", "levels", "sex", {"Female": ["Female", "F"], "Male": ["Male", "M"]})
 
@@ -49,3 +49,21 @@ def test_what_is_said_names_values_counts_and_what_is_known() -> None:
         require_groups(make(["1", "2"]), {"sex": SEX})
     with pytest.raises(GroupingError, match="no exam has a value in column 'sex'"):
         require_groups(make([None, ""]), {"sex": SEX})
+
+
+def test_groupings_that_can_be_made_go_on_where_that_is_asked_for() -> None:
+    groupings = {
+        "sex": SEX,
+        "race": Grouping("Race", "levels", "race", {"White": ["White"]}),
+        "both": Grouping("Both", "intersection", of=["sex", "race"]),
+    }
+    frame = make(["F", "M", "F"])
+    asked = Attributes("set", groupings=groupings, possible=True)
+    kept, told = keep_possible(frame, asked)
+    assert list(kept.groupings) == ["sex"]
+    assert [note.partition(",")[0] for note in told] == ["race is left out", "both is left out"]
+    assert list(asked.groupings) == ["sex", "race", "both"]
+    whole = Attributes("set", groupings=groupings)
+    assert keep_possible(frame, whole) == (whole, [])
+    with pytest.raises(GroupingError, match="column 'sex' is not in the cohort"):
+        keep_possible(frame.drop(columns="sex"), asked)

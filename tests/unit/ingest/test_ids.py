@@ -7,7 +7,7 @@ from tiny_sources import STRUCTURES, draw_image, draw_label, make_decathlon, mak
 
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.read import ingest, read_source
-from tworulers.schema_sources import Dataset, Reading
+from tworulers.schema.sources import Dataset, Reading
 
 EXAMS = ["a", "b", "c\x1b[31m", "d\\e", "B"]
 

@@ -8,7 +8,7 @@ from tiny_sources import STRUCTURES, draw_image, draw_label, save
 from tworulers.ingest.assemble import Ingested
 from tworulers.ingest.faults import IngestError
 from tworulers.ingest.read import ingest
-from tworulers.schema_sources import Dataset, Reading
+from tworulers.schema.sources import Dataset, Reading
 
 HEADER = "exam_id,patient_id,image,label,provenance,sex,age,site\n"
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from tiny_sources import AFFINE, STRUCTURES, draw_label, make_nnunet, save
 
-from tworulers.ingest.predictions import check_pairs, find_identical, pair_predictions, read_pair
+from tworulers.ingest.pairing import pair_predictions
+from tworulers.ingest.predictions import check_pairs, find_identical, read_pair
 from tworulers.ingest.read import ingest, write_mapped_labels
 from tworulers.io.images import ImageError
 from tworulers.io.label_values import ValueMap
-from tworulers.schema_sources import Dataset
+from tworulers.schema.sources import Dataset
 
 
 @pytest.fixture
@@ -120,22 +121,48 @@ def strip_position(path: Path) -> Path:
     return path
 
 
-def test_files_without_a_position_are_compared_by_index_and_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bare", ["predictions", "references", "both"])
+def test_files_without_a_position_compare_only_where_a_person_says_so(tmp_path, bare) -> None:
     lps = AFFINE @ np.diag([-1.0, -1.0, 1.0, 1.0])
-    for place, bare in enumerate(("predictions", "references", "both")):
-        folder = tmp_path / str(place)
-        prediction = save(folder / "predictions" / "a.nii.gz", draw_label(), lps)
-        reference = save(folder / "references" / "a.nii.gz", draw_label())
-        for path in (prediction, reference):
-            if bare in (path.parent.name, "both"):
-                strip_position(path)
-        judged, judge = read_pair(prediction, reference, [1, 2])
-        assert np.array_equal(judged.array, judge.array)
-        pairing = pair_predictions(folder / "predictions", folder / "references")
-        (note,) = check_pairs(pairing)
-        assert note.note
-        assert "hold no position" in note.describe()
-        assert "a.nii.gz" in note.describe()
+    prediction = save(tmp_path / "predictions" / "a.nii.gz", draw_label(), lps)
+    reference = save(tmp_path / "references" / "a.nii.gz", draw_label())
+    for path in (prediction, reference):
+        if bare in (path.parent.name, "both"):
+            strip_position(path)
+    with pytest.raises(ImageError, match=r"holds no position .*trust_grid=true"):
+        read_pair(prediction, reference, [1, 2])
+    pairing = pair_predictions(tmp_path / "predictions", tmp_path / "references")
+    fault, note = check_pairs(pairing)
+    assert (fault.note, fault.expected) == (False, "a position in both headers")
+    assert "trust_grid=true" in fault.mend
+    assert "resample" not in fault.describe()
+    judged, judge = read_pair(prediction, reference, [1, 2], trust_grid=True)
+    assert np.array_equal(judged.array, judge.array)
+    (note,) = check_pairs(pairing, trust_grid=True)
+    assert note.note
+    assert "a.nii.gz; their voxels are taken to correspond by index" in note.describe()
+
+
+def test_judge_says_of_headers_what_check_says(tmp_path: Path) -> None:
+    sheared = AFFINE.copy()
+    sheared[0, 1] = 0.1
+    for folder in ("p", "r"):
+        save(tmp_path / folder / "a.nii.gz", draw_label(), sheared)
+        save(tmp_path / folder / "b.nii.gz", draw_label(), AFFINE @ np.diag([99, 99, 99, 1.0]))
+        save(tmp_path / folder / "c.nii.gz", draw_label())
+    off = AFFINE.copy()
+    off[0, 3] += 5
+    save(tmp_path / "p" / "c.nii.gz", draw_label(), off)
+    pairing = pair_predictions(tmp_path / "p", tmp_path / "r")
+    faults = check_pairs(pairing)
+    told = "\n".join(fault.describe() for fault in faults if fault.note)
+    assert "2 files have no orthogonal axes: p/a.nii.gz, r/a.nii.gz" in told
+    assert "2 files have no voxels of 0.05 to 20 mm: p/b.nii.gz, r/b.nii.gz" in told
+    (apart,) = [fault for fault in faults if not fault.note]
+    assert "origins 5 mm apart" in apart.describe()
+    assert "voxels within 0.01 mm of each other lie at one place" in apart.describe()
+    told = "\n".join(fault.describe() for fault in check_pairs(pairing, trust_grid=True))
+    assert "1 pairs lie at different places by their headers: c" in told
 
 
 def test_without_a_position_shape_and_spacing_have_to_agree(tmp_path: Path) -> None:
@@ -158,9 +185,13 @@ def test_a_label_without_a_position_is_written_anew_on_the_grid_of_its_image(
     root = make_nnunet(tmp_path / "data", ["a", "b"])
     stored = strip_position(root / "labelsTr" / "a.nii.gz")
     dataset = Dataset("d", source="nnunet", root=str(root), structures=STRUCTURES)
+    refused = ingest(dataset, tmp_path, processes=1)
+    assert list(refused.cohort["exam_id"]) == ["b"]
+    assert "reading.trust_grid=true" in refused.faults[-1].describe() + str(refused.faults)
+    dataset.reading.trust_grid = True
     ingested = ingest(dataset, tmp_path, processes=1)
     notes = "\n".join(fault.describe() for fault in ingested.faults if fault.exam == "a")
-    assert "taken to correspond by index" in notes
+    assert "taken to correspond, as reading.trust_grid says" in notes
     cohort = write_mapped_labels(ingested.cohort, dataset, tmp_path, tmp_path / "labels")
     places = cohort.set_index("exam_id")["label"]
     assert places["b"] == "data/labelsTr/b.nii.gz"

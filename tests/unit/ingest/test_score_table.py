@@ -9,7 +9,7 @@ import pytest
 from tworulers.cohort.grouping import assign_groups
 from tworulers.ingest.faults import IngestError
 from tworulers.ingest.score_table import read_score_table
-from tworulers.schema_sources import Grouping, Measure, ScoreTable
+from tworulers.schema.sources import Grouping, Measure, ScoreTable
 
 
 def write(folder: Path, text: str, name: str = "scores.csv") -> str:
@@ -73,7 +73,7 @@ def test_long_tables_and_measures_of_their_own(tmp_path: Path) -> None:
         provenance="gold",
     )
     found = read_score_table(spec, "gold")
-    assert found.measures["area"].unit == "mm2"
+    assert found.metrics["area"].unit == "mm2"
     assert found.scores["value"].tolist() == [60.0, 61.0, 62.0, 63.0]
     assert found.cohort["sex"].tolist() == ["F", "M", "F", "M"]
 

@@ -19,9 +19,9 @@ from tiny_sources import (
 from tworulers.ingest.assemble import Ingested
 from tworulers.ingest.faults import IngestError
 from tworulers.ingest.read import ingest, write_mapped_labels
-from tworulers.io.images import read_label
-from tworulers.schema_sources import Dataset, Reading
-from tworulers.tables import Cohort, check_table
+from tworulers.io.label_maps import read_label
+from tworulers.schema.sources import Dataset, Reading
+from tworulers.schema.tables import Cohort, check_table
 
 
 def read(root: Path, source: str = "nnunet", **fields: object) -> Ingested:

@@ -1,7 +1,9 @@
 """Tables of text: what is read, and that no cut, padded, doubled or garbled table passes as whole."""
 
+import datetime
 from pathlib import Path
 
+import openpyxl
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -29,7 +31,9 @@ def write(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
         (b"a,b\n\x81,2\n", ["UTF-8, UTF-16 or Windows-1252", "byte 0x81 at 4"]),
         ("a,b\n1,2\n".encode("utf-16-le"), ["zero bytes"]),
         ("a,b\n1,2\n".encode("utf-16")[:-1], ["UTF-16, as its mark says"]),
-        (b"PAR1", ["0 rows"]),
+        (b"PAR1", ["a Parquet table", "t.csv"]),
+        (b"PK\x03\x04", ["a workbook", "t.csv"]),
+        (b"\x1f\x8b\x08", ["a gzip file", "t.csv"]),
         (",".join(map(str, range(MAX_COLUMNS + 1))) + "\n", [f"at most {MAX_COLUMNS} columns"]),
     ],
 )
@@ -90,7 +94,14 @@ def test_a_table_cut_anywhere_is_refused_noted_or_whole_rows(tmp_path_factory, p
         (["12,5", "1,234"], [12.5, 1.234]),
         (["1,234", "2,500"], [None, None]),
         (["0,91", "0.7"], [None, 0.7]),
-        (["1.234,5"], [None]),
+        (["1.234,5", "2.345"], [1234.5, 2345]),
+        (["0,91", "2.345"], [None, 2.345]),
+        (["2.345", "1.234"], [2.345, 1.234]),
+        (["1,234.5", "2,000"], [1234.5, 2000]),
+        (["1,234", "12.5"], [1234, 12.5]),
+        (["1,234,567"], [1234567]),
+        (["1,5", "1,234.5"], [1.5, None]),
+        (["1\u202f234,5", "1'234", "0,5"], [1234.5, 1234, 0.5]),
         (["", "x", "0,5"], [None, None, 0.5]),
     ],
 )
@@ -104,6 +115,95 @@ def test_numbers_are_the_same_with_points_and_with_commas(values: list[float]) -
     points = pd.Series([f"{value:.5f}" for value in values])
     commas = points.str.replace(".", ",", regex=False)
     assert read_numbers(commas).tolist() == read_numbers(points).tolist() == values
+
+
+def test_a_workbook_is_read_as_it_is_shown(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.create_sheet("codes").append(["0", "unknown"])
+    sheet = book.active
+    for row in (
+        [],
+        ["exam", "code", "day", "smoker", "dice", None],
+        ["01", 7, datetime.date(2024, 5, 31), True, 0.812, None],
+        ["02", 12, None, False, None, "x"],
+    ):
+        sheet.append(row)
+    for row in (3, 4):
+        sheet.cell(row, 2).number_format = "000"
+    book.save(tmp_path / "t.xlsx")
+    notes: list[str] = []
+    assert read_text_table(tmp_path / "t.xlsx", notes).to_dict("list") == {
+        "exam": ["01", "02"],
+        "code": ["007", "012"],
+        "day": ["2024-05-31", ""],
+        "smoker": ["TRUE", "FALSE"],
+        "dice": ["0.812", ""],
+    }
+    assert any("sheet 'Sheet' is read; 'codes' not" in note for note in notes)
+    assert any("column 6 has no name and is not read" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([["a", "a"], [1, 2]], ["'a' twice, as columns 1 and 2"]),
+        ([["a", "b"], [1, "=A2*2"]], ["formulas without one, such as B2 =A2*2"]),
+        ([["a", "b"]], ["0 rows"]),
+        ([], ["0 rows"]),
+    ],
+)
+def test_a_workbook_at_fault_is_refused_by_name(tmp_path, rows, words) -> None:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(IngestError) as caught:
+        read_text_table(tmp_path / "t.xlsx")
+    for word in ["t.xlsx", *words]:
+        assert word in str(caught.value)
+
+
+def test_a_broken_workbook_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(IngestError, match=r"t\.xlsx: expected an Excel workbook"):
+        read_text_table(write(tmp_path, "PK", "t.xlsx"))
+
+
+def test_the_index_of_a_parquet_table_is_a_column_if_it_has_a_name(tmp_path: Path) -> None:
+    numbers = pd.array([1, None, 2**53 + 1], dtype="Int64")
+    frame = pd.DataFrame({"n": numbers, "sex": ["F", None, "M"]})
+    named = frame.set_index(pd.Index(["01", "02", "03"], name="exam_id"))
+    named.to_parquet(tmp_path / "named.parquet")
+    read = read_text_table(tmp_path / "named.parquet")
+    assert read.to_dict("list") == {
+        "n": ["1", "", "9007199254740993"],
+        "sex": ["F", "", "M"],
+        "exam_id": ["01", "02", "03"],
+    }
+    named.rename_axis(None).to_parquet(tmp_path / "nameless.parquet")
+    notes: list[str] = []
+    assert list(read_text_table(tmp_path / "nameless.parquet", notes)) == ["n", "sex"]
+    assert "its index has no name (it begins with '01')" in notes[0]
+    frame.assign(sex=[["F"], [], []]).to_parquet(tmp_path / "lists.parquet")
+    with pytest.raises(IngestError, match="one value a cell, found lists or records in 'sex'"):
+        read_text_table(tmp_path / "lists.parquet")
+
+
+def test_columns_without_a_name_are_noted_unless_they_count(tmp_path: Path) -> None:
+    notes: list[str] = []
+    read = read_text_table(write(tmp_path, ",a,\n0,x,p\n1,y,q\n"), notes)
+    assert list(read) == ["a"]
+    assert notes == ["t.csv: column 3 has no name and is not read ('p', 'q', ...)"]
+
+
+def test_the_errors_of_a_spreadsheet_are_noted(tmp_path: Path) -> None:
+    notes: list[str] = []
+    read_text_table(write(tmp_path, "a,b\n1,#N/A\n2,3\n"), notes)
+    assert notes == ["t.csv: 1 cells hold a spreadsheet's error, such as '#N/A' in line 2"]
+
+
+def test_delimiters_within_quoted_names_do_not_count(tmp_path: Path) -> None:
+    path = write(tmp_path, 'exam;"dice, of a, in b"\n1;0,5\n')
+    assert list(read_text_table(path)) == ["exam", "dice, of a, in b"]
 
 
 def test_only_columns_of_numbers_and_blanks_are_numbers() -> None:

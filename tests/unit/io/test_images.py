@@ -14,11 +14,11 @@ from tworulers.io.images import (
     ImageError,
     read_header,
     read_image,
-    read_label,
     same_grid,
     write_image,
     write_label,
 )
+from tworulers.io.label_maps import read_label
 from tworulers.io.memory import available_bytes
 
 AFFINE = np.diag([0.5, 0.5, 4.0, 1.0])
@@ -132,10 +132,10 @@ def test_voxels_are_counted_before_they_are_read(tmp_path, monkeypatch, limit, w
 
 def test_what_does_not_fit_into_memory_is_refused_by_the_header(tmp_path, monkeypatch) -> None:
     path = save(tmp_path / "a.nii.gz", np.zeros((64, 64, 64), np.int16))
-    monkeypatch.setattr("tworulers.io.images.available_bytes", lambda: 64**3 * 3 - 1)
+    monkeypatch.setattr("tworulers.io.image_files.available_bytes", lambda: 64**3 * 3 - 1)
     with pytest.raises(ImageError, match=r"a\.nii\.gz needs 1 MB to be read .* 1 MB are available"):
         read_label(path)
-    monkeypatch.setattr("tworulers.io.images.available_bytes", lambda: 64**3 * 3)
+    monkeypatch.setattr("tworulers.io.image_files.available_bytes", lambda: 64**3 * 3)
     assert read_label(path).array.size == 64**3
     assert available_bytes() is None or available_bytes() > 0
 

@@ -24,14 +24,13 @@ def fill(folder: Path, **files: object) -> Path:
 RECORD = {"stage": "audit", "name": "audit", "sibling_tag": None}
 
 
-def test_marked_empty_and_earlier_results_are_ours(tmp_path: Path) -> None:
+def test_marked_and_empty_folders_are_ours(tmp_path: Path) -> None:
     marked = fill(tmp_path / "marked", thesis_txt="")
     mark_folder(marked)
-    earlier = fill(tmp_path / "earlier", run_json=RECORD, config_yaml={})
-    nested = fill(tmp_path / "nested" / "rulers" / "gold_silver", run_json=RECORD).parents[1]
-    scratch = fill(tmp_path / "scratch", stamp_json={"made_from": "ab12"})
+    nested = fill(tmp_path / "nested" / "rulers" / "gold_silver", run_json=RECORD)
+    mark_folder(nested)
     empty = fill(tmp_path / "empty")
-    for folder in (marked, earlier, nested, scratch, empty, tmp_path / "absent"):
+    for folder in (marked, nested.parents[1], empty, tmp_path / "absent"):
         remove_folder(folder)
         assert not folder.exists()
 
@@ -43,13 +42,11 @@ def test_anything_else_is_left_alone(tmp_path: Path) -> None:
     others = [
         fill(tmp_path / "conf", config_yaml={"model": "resnet18"}),
         fill(tmp_path / "runs", run_json={"stage": "other tool"}),
-        fill(tmp_path / "broken", run_json=RECORD).joinpath("run.json").parent,
         fill(tmp_path / "mixed", thesis_txt=""),
         tmp_path / "link",
         tmp_path / "file",
     ]
-    (tmp_path / "broken" / "run.json").write_text('{"stage": ')
-    fill(tmp_path / "mixed" / "part", run_json=RECORD)
+    mark_folder(fill(tmp_path / "mixed" / "part", run_json=RECORD))
     before = sorted(tmp_path.rglob("*"))
     for folder in others:
         with pytest.raises(ForeignFolderError, match="nothing was changed"):

@@ -15,9 +15,9 @@ from tworulers.io.records import (
     read_table,
     write_json,
     write_table,
-    written_beside,
 )
-from tworulers.tables import Exclusions, TableError
+from tworulers.schema.atomic import written_beside
+from tworulers.schema.tables import Exclusions, TableError
 
 
 def test_json_is_strict_at_any_depth(tmp_path: Path) -> None:

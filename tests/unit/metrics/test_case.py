@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tworulers.metrics.case import COUNT_METRICS, add_ndsc, reference_averages, score_case
+from tworulers.metrics.case import COUNT_METRICS, score_case
+from tworulers.metrics.known.ndsc import NDSC, average_references
+from tworulers.metrics.registry import METRICS
+from tworulers.metrics.sets import add_set_metrics, spread_counts
+from tworulers.schema.metric import BORDER, Metric
+from tworulers.schema.settings import Audit
 
 AFFINE = np.diag([0.5, 0.5, 4.0, 1.0])
 VB_DISC = {"vb": 1, "disc": 2}
@@ -30,9 +35,18 @@ def score(prediction, reference, structures=None, metrics=("dice", "hd95"), **op
         reference,
         affine=AFFINE,
         structures=structures,
-        metrics=list(metrics),
-        **options,
+        metrics=[METRICS[name] for name in metrics],
+        settings=Audit(**options),
     )
+
+
+def add_ndsc(scores, averages=None, **options):
+    asked = {f"ndsc_{name}" if name != "macro" else name: x for name, x in options.items()}
+    return add_set_metrics(scores, [NDSC], Audit(ndsc_fractions=averages or {}, **asked))
+
+
+def reference_averages(scores, reading="fraction"):
+    return average_references(spread_counts(scores), Audit(ndsc_reference=reading))
 
 
 def value(scores: pd.DataFrame, structure: str, metric: str) -> float:
@@ -74,7 +88,8 @@ def test_golden_cases_as_two_structures(golden):
         case.reference,
         affine=case.affine,
         structures=VB_DISC,
-        metrics=["dice", "hd95", "hd95_voxel"],
+        metrics=[METRICS[name] for name in ("dice", "hd95", "hd95_voxel")],
+        settings=Audit(),
     )
     for metric, key in {
         "dice": "dice",
@@ -135,7 +150,8 @@ def test_a_missed_structure_makes_the_macro_infinite_and_an_absent_one_is_left_o
 
 def test_levels_of_a_structure(golden):
     case = golden["six_discs"]
-    options = {"structures": {"disc": 2}, "metrics": ["dice"], "levels_of": "disc"}
+    options = {"structures": {"disc": 2}, "metrics": [METRICS["dice"]]}
+    options["settings"] = Audit(levels_of="disc")
     found = score_case(case.prediction, case.reference, affine=case.affine, **options)
     assert value(found, "disc", "level_components") == 6
     levels = found[found["structure"].str.startswith("level_")]
@@ -153,7 +169,8 @@ def test_planes_are_scored():
         BESIDE[:, :, 0],
         affine=AFFINE,
         structures={"vb": 1},
-        metrics=["dice", "hd95"],
+        metrics=[METRICS["dice"], METRICS["hd95"]],
+        settings=Audit(),
     )
     assert value(scores, "vb", "dice") == pytest.approx(0.75)
     assert value(scores, "vb", "hd95") == pytest.approx(0.5)
@@ -162,7 +179,9 @@ def test_planes_are_scored():
 def test_voxel_sizes_are_column_lengths_of_the_affine():
     turned = AFFINE[:, [1, 2, 0, 3]] @ np.diag([-1, 1, -1, 1])
     axes = [np.transpose(labels, (1, 2, 0)) for labels in (block((1, 2, 1)), HERE)]
-    scores = score_case(*axes, affine=turned, structures={"vb": 1}, metrics=["hd95"])
+    scores = score_case(
+        *axes, affine=turned, structures={"vb": 1}, metrics=[METRICS["hd95"]], settings=Audit()
+    )
     assert value(scores, "vb", "hd95") == pytest.approx(4.0)
 
 
@@ -173,7 +192,17 @@ def test_all_faults_of_a_call_are_listed():
             HERE[:-1],
             affine=np.eye(3),
             structures={"macro": 0},
-            metrics=["hd96"],
+            metrics=[Metric("hd96", "HD96", False)],
+            settings=Audit(),
+        )
+    with pytest.raises(ValueError, match="voxel sizes above 0"):
+        score_case(
+            HERE,
+            HERE,
+            affine=np.diag([0.5, 0, 4, 1]),
+            structures={"vb": 1},
+            metrics=[],
+            settings=Audit(),
         )
     for part in ("(8, 10, 6)", "(7, 10, 6)", "float64", "(3, 3)", "hd96", "'macro'"):
         assert part in str(error.value)
@@ -201,9 +230,10 @@ def test_ndsc_by_mean_volume(golden, reading):
         case.reference,
         affine=case.affine,
         structures=case.structures,
-        metrics=["dice"],
+        metrics=[METRICS["dice"]],
+        settings=Audit(),
     ).assign(exam_id="e1")
-    found = add_ndsc(scores, golden.mean_volume_mm3, reading=reading)
+    found = add_ndsc(scores, golden.mean_volume_mm3, reference=reading)
     expected = [case.expected[label][f"ndsc_{reading}"] for label in ("1", "2")]
     assert value(found, "1", "ndsc") == pytest.approx(expected[0], abs=1e-9)
     assert value(found, "macro", "ndsc") == pytest.approx(np.mean(expected), abs=1e-9)
@@ -252,10 +282,16 @@ def test_ndsc_of_a_structure_that_no_reference_has():
     assert reason(whole, "macro", "ndsc") == "both_empty in disc"
 
 
-def test_ndsc_names_the_exam_it_cannot_normalise():
+def test_ndsc_is_undefined_where_the_reference_fills_its_image():
     scores = score_set({"e7": (HERE, np.ones_like(HERE)), "e8": (HERE, HERE)})
-    with pytest.raises(ValueError, match=r"exam e7 \(vb\)"):
-        add_ndsc(scores, {"vb": 0.1})
+    found = add_ndsc(scores, {"vb": 0.1})
+    full, other = (found[found["exam_id"] == exam] for exam in ("e7", "e8"))
+    assert np.isnan(value(full, "vb", "ndsc"))
+    assert reason(full, "vb", "ndsc") == "reference_fills_image"
+    assert value(other, "vb", "ndsc") == 1
+    assert reason(other, "vb", "ndsc") is None
+    with pytest.raises(ValueError, match=r"exam e7 \(vb\): .* on average 1"):
+        add_ndsc(scores, {"vb": 1.0})
 
 
 def test_ndsc_refuses_mixed_or_repeated_sets():
@@ -311,7 +347,30 @@ def test_acceptance_cases_as_files(shared, folder, metric, expected):
             *(np.asarray(image.dataobj) for image in images),
             affine=images[1].affine,
             structures={"vb": 1},
-            metrics=[metric],
+            metrics=[METRICS[metric]],
+            settings=Audit(),
         )
         target = np.nan if number is None else number
         assert value(scores, "vb", metric) == pytest.approx(target, abs=1e-5, nan_ok=True), exam
+
+
+def test_a_metric_that_could_not_be_computed_of_some_exam_is_refused():
+    with pytest.raises(ValueError, match="give one_empty"):
+        Metric("own", "Own", True, needs=BORDER, compute=lambda *_: 1.0)
+    with pytest.raises(ValueError, match="'voxels'; expected one of counts"):
+        Metric("own", "Own", True, needs="voxels")
+
+
+def test_what_several_metrics_need_is_measured_once(monkeypatch):
+    from tworulers.metrics import case
+
+    measured = []
+    for needs, measure in case.SURFACES.items():
+
+        def count(*masks, needs=needs, measure=measure):
+            measured.append(needs)
+            return measure(*masks)
+
+        monkeypatch.setitem(case.SURFACES, needs, count)
+    score(HERE, BESIDE, metrics=[name for name in METRICS if name != "ndsc"])
+    assert sorted(measured) == ["border", "elements"]

@@ -14,7 +14,7 @@ from tworulers.recipe.planner import plan_dataset
 from tworulers.recipe.preprocess import preprocess_image, preprocess_label
 from tworulers.recipe.store import store_image, store_label
 from tworulers.recipe.task import FoldTask
-from tworulers.schema import PlanOverrides, Recipe, Trainer
+from tworulers.schema.settings import PlanOverrides, Recipe, Trainer
 
 SHAPE = (8, 16, 16)
 SPACING = (2.0, 1.0, 1.0)

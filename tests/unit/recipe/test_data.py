@@ -11,7 +11,7 @@ from tworulers.recipe.augment import plan_augmentation
 from tworulers.recipe.data import Batch, FoldData, PatchDataset, Stream
 from tworulers.recipe.sample import TRAINING
 from tworulers.recipe.store import StoredExam
-from tworulers.schema import Trainer
+from tworulers.schema.settings import Trainer
 
 CONFIGURATIONS = pytest.mark.parametrize("configuration", ["2d", "3d_fullres"])
 

@@ -12,8 +12,6 @@ from tworulers.recipe.fingerprint import (
     CaseFingerprint,
     bound,
     fill_nonzero,
-    fingerprint_from_json,
-    fingerprint_to_json,
     measure_case,
     pool_fingerprints,
 )
@@ -85,15 +83,6 @@ def test_exam_without_foreground_adds_no_intensities() -> None:
     assert len(pooled.spacings) == 2
     with pytest.raises(ValueError, match="labels are empty"):
         pool_fingerprints([empty])
-
-
-def test_fingerprint_survives_json() -> None:
-    pooled = pool_fingerprints([measure_case(*make_exam(0), (4.0, 0.5, 0.5), 10_000)])
-    assert fingerprint_from_json(json.loads(json.dumps(fingerprint_to_json(pooled)))) == pooled
-    with pytest.raises(ValueError, match="lacks spacings"):
-        fingerprint_from_json(
-            {k: v for k, v in fingerprint_to_json(pooled).items() if k != "spacings"}
-        )
 
 
 def test_bad_exams_are_refused() -> None:

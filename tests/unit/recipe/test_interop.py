@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,11 @@ from tworulers.recipe.interop import (
     load_trained_model,
     load_weights,
 )
-from tworulers.recipe.override import override_plan
+from tworulers.recipe.network import build_network
 from tworulers.recipe.predict import ExamPredictor, PreparedImage
 from tworulers.recipe.preprocess import preprocess_image, restore_probabilities
-from tworulers.recipe.resenc import build_network
-from tworulers.recipe.window import predict_logits
-from tworulers.schema import Recipe, Trainer
+from tworulers.recipe.window import MirroredWindowInferer
+from tworulers.schema.settings import Recipe, Trainer
 
 MODEL = Path(__file__).parents[2] / "golden" / "tiny_model"
 WEIGHTS = MODEL / "fold_0" / "checkpoint_final.pth"
@@ -91,12 +91,13 @@ def test_a_model_is_mirrored_along_the_axes_of_its_checkpoint_alone(
     array, geometry = preprocess_image(image, (1, 1, 1), model.plans, "3d_fullres")
     patch = model.plans.configuration("3d_fullres").patch_size
     axes = (stored or ()) if asked else ()
-    (expected,) = predict_logits(model.networks["0"], [array], patch, mirror_axes=axes)
-    (plain,) = predict_logits(model.networks["0"], [array], patch)
+    mirrored = MirroredWindowInferer(patch, mirror_axes=axes)
+    (expected,) = mirrored.predict_images([array], model.networks["0"])
+    (plain,) = MirroredWindowInferer(patch).predict_images([array], model.networks["0"])
     predictor = ExamPredictor(
         model.plans, model.facts, {"3d_fullres": model.members}, Recipe(mirror=asked), Trainer()
     )
-    fused = predictor.predict_exam(PreparedImage("a", {"3d_fullres": (array, geometry)}))
+    fused = next(predictor.predict_exams([PreparedImage("a", {"3d_fullres": (array, geometry)})]))
     np.testing.assert_allclose(
         fused.probabilities, restore_probabilities(expected.numpy(), geometry), atol=1e-5
     )
@@ -154,9 +155,9 @@ def test_missing_parts_of_a_folder_are_named(copy: Path) -> None:
 
 def test_folded_network_cannot_be_exported() -> None:
     plan = load_trained_model(MODEL).plans.configurations["3d_fullres"]
-    folded = override_plan(plan, {"space_to_depth": [1, 2, 2], "patch_size": [8, 32, 32]})
+    architecture = replace(plan.architecture, space_to_depth=(1, 2, 2))
     with pytest.raises(ValueError, match="space_to_depth"):
-        add_aliases(build_network(folded.architecture, 1, 3))
+        add_aliases(build_network(architecture, 1, 3))
 
 
 def test_all_weights_that_do_not_fit_are_listed() -> None:

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from monai.losses import DiceLoss
 from torch import Tensor
 
 from tworulers.recipe.derived import deep_supervision_weights
 from tworulers.recipe.loss import (
+    DeeplySupervisedLoss,
+    DiceCrossEntropyLoss,
     count_overlap,
     dice_cross_entropy,
     pseudo_dice,
     smooth_pseudo_dice,
     soft_dice,
-    supervised_loss,
 )
 from tworulers.recipe.schedule import poly_rate
 
@@ -79,14 +81,20 @@ def test_heads_are_weighted_as_recorded() -> None:
     for head, target, recorded in zip(heads[:2], targets[:2], case["per_head"][:2], strict=True):
         found = dice_cross_entropy(head, target, batch_dice=True)
         assert found.item() == pytest.approx(recorded, abs=1e-6)
-    total = supervised_loss(heads, targets, weights, batch_dice=True)
+    loss = DeeplySupervisedLoss(DiceCrossEntropyLoss(batch_dice=True), weights)
+    total = loss(heads, targets)
     assert total.item() == pytest.approx(case["total"], abs=1e-6)
 
 
 def test_network_without_weighted_head_is_refused() -> None:
-    head, target = [wave([1, 2, 4, 4])], [torch.zeros(1, 4, 4)]
     with pytest.raises(ValueError, match="network of two stages"):
-        supervised_loss(head, target, deep_supervision_weights(1), batch_dice=False)
+        DeeplySupervisedLoss(DiceCrossEntropyLoss(batch_dice=False), deep_supervision_weights(1))
+
+
+def test_a_head_without_its_target_is_refused() -> None:
+    loss = DeeplySupervisedLoss(DiceCrossEntropyLoss(batch_dice=True), (0.7, 0.3))
+    with pytest.raises(ValueError, match="2 heads, 1 targets and 2 weights"):
+        loss([wave([1, 2, 4, 4]), wave([1, 2, 2, 2])], [torch.zeros(1, 4, 4)])
 
 
 @pytest.mark.parity
@@ -118,13 +126,9 @@ def test_poly_rate_is_as_recorded() -> None:
         assert poly_rate(0.01, int(epoch), 1000) == pytest.approx(rate, rel=1e-12)
 
 
-@pytest.mark.slow  # importing MONAI takes ten seconds
 @pytest.mark.parametrize("batch_dice", [False, True])
 def test_dice_and_its_gradient_agree_with_monai(batch_dice: bool) -> None:
-    losses = pytest.importorskip("monai.losses")
-    oracle = losses.DiceLoss(
-        include_background=False, softmax=True, to_onehot_y=True, batch=batch_dice
-    )
+    oracle = DiceLoss(include_background=False, softmax=True, to_onehot_y=True, batch=batch_dice)
     generator = torch.Generator().manual_seed(3)
     logits = torch.randn(3, 4, 5, 6, 7, generator=generator, requires_grad=True)
     target = torch.randint(0, 4, (3, 5, 6, 7), generator=generator)

@@ -9,13 +9,13 @@ import torch
 from tworulers.recipe.fingerprint import Fingerprint
 from tworulers.recipe.interop import Member
 from tworulers.recipe.module import SegmentationModule
-from tworulers.recipe.override import override_plan, override_plans
+from tworulers.recipe.network import build_network
+from tworulers.recipe.override import override_plans
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import plans_from_json, plans_to_json
 from tworulers.recipe.planner import plan_dataset
 from tworulers.recipe.predict import ExamPredictor
-from tworulers.recipe.resenc import build_network
-from tworulers.schema import PlanOverrides, Recipe, Trainer
+from tworulers.schema.settings import PlanOverrides, Recipe, Trainer
 
 
 @pytest.fixture(scope="module")
@@ -61,24 +61,15 @@ def test_nothing_overridden_is_the_same_plan(spine: Plans) -> None:
 
 
 def test_patch_is_rounded_up_to_what_the_network_divides(spine: Plans) -> None:
-    plan = spine.configurations["3d_fullres"]
-    changed = override_plan(plan, {"patch_size": [10, 50, 33], "n_stages": 3})
+    overrides = PlanOverrides(patch_size={"3d_fullres": [10, 50, 33]}, stages=3)
+    changed = override_plans(spine, overrides).configurations["3d_fullres"]
     assert changed.patch_size == (10, 52, 36)
     assert changed.architecture.divisor == (2, 4, 4)
 
 
-def test_chosen_strides_bring_their_kernels(spine: Plans) -> None:
-    plan = spine.configurations["3d_fullres"]
-    strides = [[1, 1, 1], [1, 2, 2], [2, 2, 2]]
-    arch = override_plan(plan, {"strides": strides}).architecture
-    assert arch.strides == ((1, 1, 1), (1, 2, 2), (2, 2, 2))
-    assert arch.kernel_sizes == ((1, 3, 3), (3, 3, 3), (3, 3, 3))
-    assert arch.features_per_stage == (32, 64, 128)
-
-
 def test_spacing_rescales_the_median_image_and_renames_the_data(spine: Plans) -> None:
-    plan = spine.configurations["3d_fullres"]
-    changed = override_plan(plan, {"spacing": [4.0, 2.5, 2.5]})
+    overrides = PlanOverrides(spacing=[2.5, 2.5, 4.0])
+    changed = override_plans(spine, overrides).configurations["3d_fullres"]
     assert changed.median_image_size_in_voxels == (10, 60, 36)
     assert changed.data_identifier == "nnUNetPlans_3d_fullres_4x2.5x2.5"
 
@@ -93,20 +84,18 @@ def test_spacing_of_a_recipe_is_along_the_axes_of_the_files() -> None:
 
 @pytest.mark.parametrize("name", ["2d", "3d_fullres"])
 def test_batch_alone_leaves_the_network_and_its_patch(spine: Plans, name: str) -> None:
-    plan = spine.configurations[name]
-    assert override_plan(plan, {"batch_size": 3}) == replace(plan, batch_size=3)
+    plans = override_plans(spine, PlanOverrides(batch_size={name: 3}))
+    assert plans.configurations[name] == replace(spine.configurations[name], batch_size=3)
 
 
 def test_unknown_names_are_refused(spine: Plans) -> None:
-    with pytest.raises(ValueError, match=r"patchsize.*patch_size"):
-        override_plan(spine.configurations["2d"], {"patchsize": [8, 8]})
     with pytest.raises(ValueError, match="3d_lowres, which the plans do not have"):
         override_plans(spine, PlanOverrides(batch_size={"3d_lowres": 2}))
 
 
 def test_more_stages_than_the_patch_allows_are_refused(spine: Plans) -> None:
     with pytest.raises(ValueError, match="n_stages is 9, but the strides make"):
-        override_plan(spine.configurations["2d"], {"n_stages": 9})
+        override_plans(spine, PlanOverrides(stages=9))
 
 
 def test_the_memory_layout_follows_from_the_network_and_stays_with_the_plan(spine: Plans) -> None:

@@ -21,10 +21,10 @@ from tworulers.recipe.derived import (
     uses_dummy_2d,
 )
 from tworulers.recipe.fingerprint import Fingerprint
+from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import ConfigurationPlan, DatasetFacts, Plans
 from tworulers.recipe.plan_json import plans_from_json, plans_to_json
 from tworulers.recipe.planner import plan_dataset
-from tworulers.recipe.resenc import build_network, count_parameters
 
 
 def load(name: str) -> Any:
@@ -136,7 +136,7 @@ def test_what_follows_from_a_plan_is_as_recorded(name: str) -> None:
                 network = build_network(
                     configuration.architecture, len(case["channel_names"]), case["num_labels"]
                 )
-            assert count_parameters(network) == n_parameters
+            assert sum(p.numel() for p in network.parameters()) == n_parameters
         assert plain(facts_of(configuration)) == derived, kind
 
 
@@ -152,9 +152,7 @@ def test_preset_names_the_plans() -> None:
     plans = plan(case)
     assert plans.plans_name == "nnUNetResEncUNetMPlans"
     assert plans.experiment_planner_used == "nnUNetPlannerResEncM"
-    assert plan(case, plans_name="mine").configurations["3d_lowres"].data_identifier == (
-        "mine_3d_lowres"
-    )
+    assert plans.configurations["3d_lowres"].data_identifier == ("nnUNetResEncUNetMPlans_3d_lowres")
 
 
 def test_coverage_cap_bounds_the_batch() -> None:
@@ -163,11 +161,10 @@ def test_coverage_cap_bounds_the_batch() -> None:
     assert batches == {"2d": 366, "3d_fullres": 9}
 
 
-def test_less_memory_gives_a_smaller_patch() -> None:
-    case = CASES["paper"][0]
-    small = plan(case, memory_gb=8).configurations["3d_fullres"]
+def test_a_smaller_preset_gives_a_smaller_patch() -> None:
+    small = plan({**CASES["paper"][0], "planner": "M"}).configurations["3d_fullres"]
     assert np.prod(small.patch_size) < 16 * 512 * 512
-    assert feature_map_estimate(small, 3) <= 2100e6 / 3
+    assert feature_map_estimate(small, 3) <= 680e6
 
 
 def test_unknown_preset_is_refused() -> None:

@@ -9,6 +9,7 @@ import torch
 from recipe_toy import FACTS, RECIPE, SPACING, TRAINER, draw_exam, make_plans
 
 from tworulers.recipe.interop import Member
+from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import Plans
 from tworulers.recipe.predict import (
     ExamPredictor,
@@ -18,7 +19,6 @@ from tworulers.recipe.predict import (
     load_member,
 )
 from tworulers.recipe.preprocess import preprocess_image, preprocess_label
-from tworulers.recipe.resenc import build_network
 from tworulers.recipe.store import (
     StoredExam,
     load_geometry,
@@ -61,7 +61,7 @@ def test_batches_do_not_change_predictions(mirror: bool) -> None:
         assert fused.label_map.shape == shape
         assert fused.probabilities.shape == (3, *shape)
         np.testing.assert_allclose(fused.probabilities.sum(axis=0), 1, atol=1e-5)
-        again = alone.predict_exam(exam)
+        again = next(alone.predict_exams([exam]))
         np.testing.assert_allclose(fused.probabilities, again.probabilities, atol=1e-4)
 
 

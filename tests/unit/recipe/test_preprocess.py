@@ -13,7 +13,6 @@ from tworulers.recipe.preprocess import (
     Geometry,
     preprocess_image,
     preprocess_label,
-    restore_label,
     restore_probabilities,
 )
 
@@ -127,7 +126,7 @@ def test_export_equals_recorded_label_and_probabilities(case: dict[str, Any]) ->
     _, geometry = prepare(case)
     export = case["export"]
     logits = (3 * wave((3, *case["output_shape"][1:]), 0.41, 0.07)).astype(np.float16)
-    label = restore_label(logits, geometry)
+    label = restore_probabilities(logits, geometry).argmax(axis=0)
     assert list(label.shape) == export["seg_shape"]
     np.testing.assert_array_equal(label.ravel(), export["seg_flat"])
     probabilities = restore_probabilities(logits, geometry)
@@ -145,7 +144,7 @@ def test_untouched_image_comes_back_on_its_own_grid() -> None:
     label = np.random.default_rng(0).integers(0, 3, (5, 6, 7))
     prepared = preprocess_label(label, geometry, (1, 2))
     logits = np.stack([prepared.array == value for value in range(3)]).astype(np.float32)
-    np.testing.assert_array_equal(restore_label(logits, geometry), label)
+    np.testing.assert_array_equal(restore_probabilities(logits, geometry).argmax(axis=0), label)
 
 
 def test_slices_of_a_flat_plan_are_never_resampled() -> None:
@@ -177,7 +176,7 @@ def test_exam_with_background_alone_has_no_locations() -> None:
 def test_one_slice_is_a_volume_like_any_other() -> None:
     array, geometry = preprocess_image(wave((1, 1, 8, 8)), (3.0, 1, 1), make_plans((1.0, 1.0)), "c")
     assert array.shape == (1, 1, 8, 8)
-    assert restore_label(np.zeros((2, 1, 8, 8)), geometry).shape == (1, 8, 8)
+    assert restore_probabilities(np.zeros((2, 1, 8, 8)), geometry).shape == (2, 1, 8, 8)
 
 
 @pytest.mark.parametrize(

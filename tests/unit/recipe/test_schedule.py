@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tworulers.recipe.schedule import build_optimizer, learning_rate, warm_poly_rate
-from tworulers.schema import Recipe
+from tworulers.schema.settings import Recipe
 
 
 def test_full_recipe_steps_once_an_epoch() -> None:

@@ -11,10 +11,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from monai.inferers import Inferer
 from torch import Tensor, nn
 
 from tworulers.recipe.interop import load_trained_model
-from tworulers.recipe.window import half_map, importance_map, predict_logits, tile_starts
+from tworulers.recipe.window import MirroredWindowInferer, half_map, importance_map, tile_starts
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GAUSSIAN = json.loads(gzip.decompress((GOLDEN / "nnunet_gaussian.json.gz").read_bytes()))
@@ -82,13 +83,13 @@ def test_trained_model_predicts_as_recorded(name: str, accumulate: Any) -> None:
     recorded = EXPECTED[name]
     values = recorded if accumulate == "half" else recorded["float32_accumulators"]
     model = load_trained_model(GOLDEN / "tiny_model")
-    (logits,) = predict_logits(
-        model.networks["0"],
-        [wave(recorded["input_shape"])],
+    inferer = MirroredWindowInferer(
         model.plans.configuration(model.configuration).patch_size,
         mirror_axes=model.mirror_axes if name.endswith("mirrored") else (),
         accumulate=accumulate,
     )
+    image = wave(recorded["input_shape"])
+    (logits,) = inferer.predict_images([image], model.networks["0"])
     assert logits.dtype == (torch.float16 if accumulate == "half" else torch.float32)
     found = logits.float().numpy()
     _, z, y, _ = found.shape
@@ -107,7 +108,8 @@ def test_merging_gives_back_what_every_tile_says(
     patch: tuple[int, ...], shape: tuple[int, ...]
 ) -> None:
     image = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    (logits,) = predict_logits(Echo(), [image], patch, mirror_axes=range(len(patch)))
+    inferer = MirroredWindowInferer(patch, mirror_axes=range(len(patch)))
+    (logits,) = inferer.predict_images([image], Echo())
     np.testing.assert_allclose(logits[:1], image, atol=2e-6)
 
 
@@ -115,7 +117,7 @@ def test_small_images_of_different_size_share_a_batch() -> None:
     rng = np.random.default_rng(0)
     images = [rng.normal(size=(1, 3, n, 5)).astype(np.float32) for n in (4, 6, 5, 6, 3)]
     network = Echo()
-    logits = predict_logits(network, images, (4, 6, 6), batch=4)
+    logits = MirroredWindowInferer((4, 6, 6), batch=4).predict_images(images, network)
     assert network.batches == [4, 1]
     for image, out in zip(images, logits, strict=True):
         np.testing.assert_array_equal(out[:1], image)
@@ -123,10 +125,21 @@ def test_small_images_of_different_size_share_a_batch() -> None:
 
 def test_slices_share_a_batch() -> None:
     network = Echo()
-    predict_logits(network, [np.zeros((1, 10, 6, 6), np.float32)], (6, 6), batch=4)
+    inferer = MirroredWindowInferer((6, 6), batch=4)
+    inferer.predict_images([np.zeros((1, 10, 6, 6), np.float32)], network)
     assert network.batches == [4, 4, 2]
 
 
 def test_images_without_channel_axis_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\(channel, z, y, x\), found \(3, 4, 5\)"):
-        predict_logits(Echo(), [np.zeros((3, 4, 5), np.float32)], (4, 4))
+        MirroredWindowInferer((4, 4)).predict_images([np.zeros((3, 4, 5), np.float32)], Echo())
+
+
+def test_the_window_is_called_as_every_inferer_of_monai() -> None:
+    inferer: Inferer = MirroredWindowInferer((4, 6, 6))
+    images = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 3, 5, 7, 6))).float()
+    logits = inferer(images, Echo())
+    assert torch.equal(
+        logits[:, :1], torch.stack(inferer.predict_images(list(images), Echo()))[:, :1]
+    )
+    assert logits.shape[0] == 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tworulers.audit import AuditResult, audit_scores
+from tworulers.battery.audit import AuditResult, audit_scores
 from tworulers.cohort.describe import (
     relate_age,
     relate_scanner,
@@ -13,11 +13,11 @@ from tworulers.cohort.describe import (
     tabulate_cohort,
 )
 from tworulers.cohort.grouping import assign_groups
-from tworulers.report.gallery import ShownAudit
-from tworulers.report.page import CohortTables, Findings, RulerChange, Unjudged
-from tworulers.rulers import Audited, Comparison, compare_rulers
-from tworulers.schema import Audit
-from tworulers.schema_sources import Attributes, Grouping
+from tworulers.diagnosis.comparison import Audited, Comparison, compare_rulers
+from tworulers.report.findings import CohortTables, Findings, RulerChange, ShownAudit, Unjudged
+from tworulers.report.words.rulers import put_into_words
+from tworulers.schema.settings import Audit
+from tworulers.schema.sources import Attributes, Grouping
 
 TITLES = {"gold": "expert labels", "silver": "the gold model's predictions"}
 
@@ -82,7 +82,7 @@ def comparison(
     base, other = (
         Audited(one.scores, one.result.tests, one.result.disparities) for one in audits.values()
     )
-    return compare_rulers(base, other, exam_groups, quick)
+    return put_into_words(compare_rulers(base, other, exam_groups, quick))
 
 
 @pytest.fixture(scope="session")
@@ -113,6 +113,7 @@ def findings(
 ) -> Findings:
     return Findings(
         dataset="Simulated exams",
+        teacher="gold",
         attributes="Sex and age",
         audits={("mix", ruler): one for ruler, one in audits.items()},
         unjudged=[Unjudged("gold", "silver", TITLES["silver"], "silver", "its own predictions")],

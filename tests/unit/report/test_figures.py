@@ -1,6 +1,8 @@
 """Figures: n in every label, the ruler's provenance, marks of significance, nothing lost."""
 
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,25 +13,22 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from tworulers.file_names import find_name_fault
-from tworulers.report.audit_tables import write_labels
+from tworulers.diagnosis.comparison import Comparison
+from tworulers.metrics.registry import METRICS
 from tworulers.report.cohort_figures import draw_volumes
-from tworulers.report.gallery import ShownAudit, audit_figures, comparison_figures
+from tworulers.report.findings import CohortTables, ShownAudit
+from tworulers.report.gallery import audit_figures, comparison_figures
 from tworulers.report.mechanism_figures import draw_parts, draw_power, draw_verdict_chance
-from tworulers.report.page import CohortTables
+from tworulers.report.rate_figures import draw_dir_forest, draw_threshold_sweep
 from tworulers.report.render import inline_svg, name_picture, take_picture
 from tworulers.report.ruler_figures import RulerPanel, draw_inflation, draw_two_rulers
-from tworulers.report.style import RULER_COLOURS, start_figure
-from tworulers.report.verdict_figures import (
-    draw_dir_forest,
-    draw_threshold_sweep,
-    draw_verdict_grid,
-    scale_effect,
-)
-from tworulers.rulers import Comparison
-from tworulers.schema import METRICS
+from tworulers.report.score import Score
+from tworulers.report.style import PROVENANCE_COLOURS, colour_rulers, start_figure
+from tworulers.report.verdict_figures import draw_verdict_grid, scale_effect, write_labels
+from tworulers.report.view import View, view_audit, view_comparison
+from tworulers.schema.file_names import find_name_fault
 
-DICE = {"metric": METRICS["dice"], "structure": "macro"}
+DICE = Score(METRICS["dice"], "macro")
 
 
 def read(figure: Figure) -> str:
@@ -55,11 +54,11 @@ def test_two_rulers_writes_gap_and_spread_on_one_scale(
     audits: dict[str, ShownAudit], exam_groups: pd.DataFrame
 ) -> None:
     panels = [
-        RulerPanel("gold", "expert labels", "gold", 0.03, 0.27),
+        RulerPanel("gold", "expert labels", "gold", 0.03, 0.27, gap=0.0231, sd=0.0581),
         RulerPanel("silver", "predictions", "silver", np.nan, np.nan, 0.05, "one group"),
     ]
     figure = draw_two_rulers(
-        by_group(audits, exam_groups["age_3bin"]), panels, **DICE, grouping_title="Age"
+        by_group(audits, exam_groups["age_3bin"]), panels, score=DICE, grouping_title="Age"
     )
     text = read(figure)
     for piece in ("<40\nn = 21", "40-60\nn = 29", "60+\nn = 26", "Dice, macro"):
@@ -75,13 +74,18 @@ def test_two_rulers_writes_gap_and_spread_on_one_scale(
 def test_inflation_names_rulers_and_counts_what_it_leaves_out() -> None:
     paired = pd.DataFrame({"gold": [0.8, 0.9, np.nan], "silver": [0.95, 0.97, 0.9]})
     titles = {"gold": "gold (provenance gold)", "silver": "silver (provenance silver)"}
-    text = read(draw_inflation(paired, **DICE, titles=titles))
+    drawn_by = {"gold": "gold", "silver": "silver"}
+    measured = SimpleNamespace(n=2, mean=0.11, sd_base=0.07, sd_other=0.01)
+    text = read(draw_inflation(paired, measured, score=DICE, titles=titles, provenances=drawn_by))
     assert "n = 2 exams, 1 undefined or infinite left out" in text
     assert "mean difference 11.00 points" in text
+    assert "SD over exams 7.00 points by gold, 1.00 points by silver" in text
     assert "provenance gold" in text
     assert "provenance silver" in text
     empty = paired.assign(gold=np.inf)
-    assert "No exam has a finite score" in read(draw_inflation(empty, **DICE, titles=titles))
+    assert "No exam has a finite score" in read(
+        draw_inflation(empty, measured, score=DICE, titles=titles, provenances=drawn_by)
+    )
 
 
 def test_grid_marks_significance_and_hatches_what_is_undefined(
@@ -113,29 +117,26 @@ def test_effects_of_two_and_more_groups_share_a_scale() -> None:
     assert scale_effect(tests).tolist() == pytest.approx([0.3, 0.3, 0.0])
 
 
-def test_forest_shows_counts_four_fifths_and_no_pretended_interval(
-    audits: dict[str, ShownAudit],
-) -> None:
-    table = pd.concat([one.result.disparities for one in audits.values()], ignore_index=True)
-    titles = {"sex": "Sex", "age_3bin": "Age"}
-    figure = draw_dir_forest(table, names(audits), **DICE, groupings=titles)
+@pytest.fixture
+def view(audits: dict[str, ShownAudit], comparison: Comparison, exam_groups: pd.DataFrame) -> View:
+    return view_comparison(audits["gold"], audits["silver"], comparison, exam_groups)
+
+
+def test_forest_shows_counts_four_fifths_and_no_pretended_interval(view: View) -> None:
+    figure = draw_dir_forest(view, DICE)
     text = read(figure)
     assert "20/21 · 29/29 · 25/26" in text
     assert "<40 · 40-60 · 60+" in text
     assert "no interval: all draws equal; a rate may be as low as 0.84" in text
     assert any(np.all(np.asarray(line.get_xdata()) == 0.8) for line in figure.axes[0].lines)
-    none = table.assign(dir=np.nan, undefined_because="nobody succeeds")
-    assert "nobody succeeds" in read(draw_dir_forest(none, names(audits), **DICE, groupings=titles))
+    gold = view.first
+    none = gold.result.disparities.assign(dir=np.nan, undefined_because="nobody succeeds")
+    alone = replace(gold, result=replace(gold.result, disparities=none))
+    assert "nobody succeeds" in read(draw_dir_forest(view_audit(alone), DICE))
 
 
-def test_sweep_follows_every_group_over_every_threshold(audits: dict[str, ShownAudit]) -> None:
-    figure = draw_threshold_sweep(
-        {ruler: one.result.rates for ruler, one in audits.items()},
-        names(audits),
-        grouping="age_3bin",
-        grouping_title="Age",
-        **DICE,
-    )
+def test_sweep_follows_every_group_over_every_threshold(view: View) -> None:
+    figure = draw_threshold_sweep(view, DICE)
     text = read(figure)
     assert "<40, n = 21" in text
     assert "score > threshold" in text
@@ -143,28 +144,24 @@ def test_sweep_follows_every_group_over_every_threshold(audits: dict[str, ShownA
     assert len(first.get_xdata()) == 5
 
 
-def test_mechanism_and_power_name_their_rulers(
-    audits: dict[str, ShownAudit], comparison: Comparison
-) -> None:
-    titles = {"sex": "Sex", "age_3bin": "Age"}
-    rulers = names(audits)
-    verdicts = comparison.verdicts.copy()
+def test_mechanism_and_power_name_their_rulers(view: View) -> None:
+    assert view.change is not None
+    verdicts = view.change.comparison.verdicts.copy()
     verdicts.loc[0, ["gap_part", "noise_part"]] = np.nan
-    parts = read(
-        draw_parts(
-            verdicts, metrics=METRICS, groupings=titles, base=rulers["gold"], other=rulers["silver"]
-        )
-    )
+    parts = read(draw_parts(replace(view, explained=verdicts)))
     assert "provenance gold" in parts
     assert "undefined" in parts
-    power = {ruler: one.result.power for ruler, one in audits.items()}
-    labels = write_labels(audits["gold"].result)
-    text = read(draw_power(power, rulers, **DICE, groupings=labels))
+    text = read(draw_power(view))
     assert "60+\u00a0(n\u00a026)" in text
     assert "80 % power" in text
     trace = pd.DataFrame({"n": [40, 80], "probability": [0.2, 0.5], "probability_fdr": [0.1, 0.3]})
     chance = draw_verdict_chance(
-        dict.fromkeys(rulers, trace), rulers, n=76, grouping_title="Age", score="macro Dice"
+        dict.fromkeys(view.names, trace),
+        view.names,
+        provenances=view.provenances,
+        n=76,
+        grouping_title="Age",
+        score="macro Dice",
     )
     assert "audited: 76" in read(chance)
 
@@ -191,7 +188,8 @@ def test_the_same_figure_is_the_same_file_and_fits_into_a_page() -> None:
     assert first.caption == "A line"
     assert first.png.startswith(b"\x89PNG")
     page = inline_svg(first.svg, "fig1")
-    assert page.startswith("<svg")
+    assert '<svg role="img"' in page
+    assert "<title>A line</title>" in page
     assert "http" not in page
     assert 'id="fig1-' in page
     assert "url(#fig1-" in page
@@ -224,14 +222,13 @@ def test_no_name_ends_an_attribute_of_the_page() -> None:
 def test_audit_and_comparison_offer_their_figures(
     audits: dict[str, ShownAudit], comparison: Comparison, exam_groups: pd.DataFrame
 ) -> None:
-    assert [p.name for p in audit_figures(audits["gold"])] == [
+    assert [p.name for p in audit_figures(view_audit(audits["gold"]))] == [
         "verdict_grid",
         "dir_forest_dice_macro",
-        "sweep_age_3bin_dice_macro",
+        "sweep_sex_dice_macro",
     ]
-    pictures = comparison_figures(
-        audits["gold"], audits["silver"], exam_groups, comparison.verdicts
-    )
+    view = view_comparison(audits["gold"], audits["silver"], comparison, exam_groups)
+    pictures = comparison_figures(view)
     assert [p.name for p in pictures] == [
         "two_rulers_age_3bin_dice_macro",
         "inflation_dice_macro",
@@ -241,5 +238,13 @@ def test_audit_and_comparison_offer_their_figures(
     assert all("provenance" in p.caption for p in pictures)
 
 
-def test_rulers_keep_colours_that_differ() -> None:
-    assert len(set(RULER_COLOURS.values())) == len(RULER_COLOURS)
+def test_rulers_have_colours_by_provenance_that_differ() -> None:
+    every = [colour for colours in PROVENANCE_COLOURS.values() for colour in colours]
+    assert len(set(every)) == len(every)
+    named = colour_rulers({"gold": "gold", "silver": "silver"})
+    assert list(colour_rulers({"expert": "gold", "machine": "silver"}).values()) == list(
+        named.values()
+    )
+    twice = colour_rulers({"first": "gold", "second": "gold", "machine": "silver", "unknown": ""})
+    assert len(set(twice.values())) == 4
+    assert twice["first"] == named["gold"]

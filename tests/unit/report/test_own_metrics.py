@@ -2,78 +2,123 @@
 sentence that shows one.
 """
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, replace
+from html import unescape
+from math import inf
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from tworulers.audit import audit_scores
+from tworulers.battery.audit import audit_scores
+from tworulers.diagnosis.comparison import (
+    Audited,
+    compare_regimes,
+    compare_rulers,
+)
+from tworulers.diagnosis.probability import verdict_probability
 from tworulers.io.audits import read_audit, write_audit
+from tworulers.metrics.registry import METRICS
 from tworulers.report import gallery
-from tworulers.report.gallery import ShownAudit, picture_inflation
-from tworulers.report.page import Findings, Headline, RegimeChange, RulerChange, Section
-from tworulers.report.render import Picture
-from tworulers.report.sections import write_report
-from tworulers.rulers import Audited, compare_regimes, compare_rulers, verdict_probability
-from tworulers.schema import Audit, Metric
-from tworulers.schema_sources import Attributes, Grouping
-from tworulers.sentences import verdict_sentences
+from tworulers.report.briefs import brief_rulers
+from tworulers.report.choose import MOST_SCORES
+from tworulers.report.data_files import list_data
+from tworulers.report.findings import Findings, RegimeChange, RulerChange, ShownAudit
+from tworulers.report.lay_out import write_report
+from tworulers.report.page import Section
+from tworulers.report.render import Picture, name_picture
+from tworulers.report.words.groupings import verdict_sentences
+from tworulers.report.words.headline import Headline
+from tworulers.report.words.rulers import put_into_words
+from tworulers.schema.metric import Metric
+from tworulers.schema.settings import Audit
+from tworulers.schema.sources import Attributes, Grouping
 
-NAME, TITLE = "own", "Own score"
 GROUPS = ("young", "old")
 N = 24
 
 
+@dataclass(frozen=True)
+class Made:
+    """A metric as drawn, where its values lie, and what counts as success."""
+
+    metric: Metric
+    middle: float
+    scale: float
+    threshold: float
+
+    def label(self, structure: str) -> str:
+        unit = f" ({self.metric.unit})" if self.metric.unit else ""
+        return f"{self.metric.title}, {structure}{unit}"
+
+    @property
+    def rule(self) -> str:
+        sign = ">" if self.metric.higher_is_better else "<"
+        return f"{sign} {self.threshold:g} {self.metric.unit}".strip()
+
+
 @st.composite
-def metrics(draw: st.DrawFn) -> tuple[Metric, float, float]:
-    """A metric with a scale of its values and a threshold; titles and units that occur nowhere else."""
+def metrics(draw: st.DrawFn, kind: str) -> Made:
+    """Any metric of a kind; titles and units that occur nowhere else."""
+    name = draw(
+        st.from_regex(r"[a-z][a-z0-9_]{2,9}z", fullmatch=True).filter(lambda x: x not in METRICS)
+    )
+    title = draw(st.from_regex(r"[A-ZÄÖ][a-hß&<$'-]{1,6} ?[a-hé]{2,5}q", fullmatch=True))
     higher = draw(st.booleans())
-    if draw(st.booleans()):
-        metric = Metric(NAME, TITLE, higher, low=0.0, high=1.0, perfect=1.0 if higher else 0.0)
-        return metric, 0.2, draw(st.sampled_from([0.35, 0.5, 0.61]))
-    unit = draw(st.sampled_from(["", "mm3", "voxels", "ml/min", "mm"]))
-    scale = draw(st.sampled_from([0.004, 12.5, 5e5]))
-    signed = draw(st.booleans())
-    metric = Metric(NAME, TITLE, higher, unit, low=None if signed else 0.0)
-    return metric, scale, round(draw(st.sampled_from([1.75, 2.5])) * scale, 6)
+    if kind == "share":
+        metric = Metric(name, title, higher, low=0.0, high=1.0, perfect=float(higher))
+        return Made(metric, 0.3, 0.2, draw(st.sampled_from([0.35, 0.5, 0.61])))
+    if kind == "correlation":
+        metric = Metric(name, title, higher, low=-1.0, high=1.0)
+        return Made(metric, -0.2, 0.2, draw(st.sampled_from([-0.05, 0.17, 0.31])))
+    unit = draw(st.sampled_from(["", "mm3", "µl", "ml/min", "%", "mm"]))
+    scale = draw(st.sampled_from([0.0044, 12.5, 5e5]))
+    signed = kind == "signed"
+    metric = Metric(name, title, higher, unit, low=None if signed else 0.0)
+    threshold = round(
+        draw(st.sampled_from([0.25, 0.75, 1.25] if not signed else [-0.35, 0.25, 0.75])) * scale, 6
+    )
+    return Made(
+        metric,
+        -0.25 * scale if signed else 1.5 * scale,
+        scale,
+        threshold if signed else threshold + 1.5 * scale,
+    )
 
 
-def make_scores(
-    metric: Metric, scale: float, ruler: str, regime: str, shift: float
-) -> pd.DataFrame:
+def make_scores(made: Made, ruler: str, regime: str, shift: float) -> pd.DataFrame:
     """24 exams; the old ones have the larger values by one ruler, and a wide gap by the other."""
     rng = np.random.default_rng(7)
     gap = np.repeat([0.0, shift], N // 2)
     rows = []
-    for structure, move in (("cord", 0.0), ("disc", 0.05), ("macro", 0.02)):
-        value = scale * (1.5 + move + gap + rng.normal(0, 0.3, N))
+    for structure, move in (("disc", 0.05), ("macro", 0.02)):
+        value = made.middle + made.scale * (move + gap + rng.normal(0, 0.3, N))
         rows.append(
-            pd.DataFrame(
-                {"exam_id": [f"e{i:02}" for i in range(N)], "value": np.abs(value)}
-            ).assign(
+            pd.DataFrame({"exam_id": [f"e{i:02}" for i in range(N)], "value": value}).assign(
                 regime=regime,
                 ruler=ruler,
                 provenance=ruler,
                 structure=structure,
-                metric=metric.name,
+                metric=made.metric.name,
                 undefined_because=None,
             )
         )
     return pd.concat(rows, ignore_index=True)
 
 
-def make_findings(metric: Metric, scale: float, threshold: float) -> tuple[Findings, list[str]]:
+def make_findings(made: Made) -> tuple[Findings, list[str]]:
     """Two rulers and two regimes, as the stages would make them, and the sentences they would print."""
+    metric, threshold = made.metric, made.threshold
     asked = Audit(
         "own",
-        metrics=[NAME],
-        thresholds={NAME: threshold},
-        sweep={NAME: [threshold, 1.2 * threshold]},
+        metrics=[metric.name],
+        thresholds={metric.name: threshold},
+        sweep={metric.name: [threshold, threshold + 0.3 * made.scale]},
         bootstrap_draws=40,
         permutations=20,
         power_draws=20,
@@ -87,9 +132,9 @@ def make_findings(metric: Metric, scale: float, threshold: float) -> tuple[Findi
     shifts = {("mix", "gold"): 0.4, ("mix", "silver"): 1.4, ("gold", "gold"): 0.9}
     audits, said = {}, []
     for (regime, ruler), shift in shifts.items():
-        scores = make_scores(metric, scale, ruler, regime, shift)
+        scores = make_scores(made, ruler, regime, shift)
         found = audit_scores(
-            scores, groups, pd.Series(exams, exams), asked, named, None, {NAME: metric}
+            scores, groups, pd.Series(exams, exams), asked, named, None, {metric.name: metric}
         )
         audits[regime, ruler] = ShownAudit(found, f"{ruler} labels", scores)
         said += list(verdict_sentences(found, ruler, ruler)["sentence"])
@@ -97,7 +142,9 @@ def make_findings(metric: Metric, scale: float, threshold: float) -> tuple[Findi
         key: Audited(one.scores, one.result.tests, one.result.disparities, one.result.metrics)
         for key, one in audits.items()
     }
-    change = compare_rulers(sides["mix", "gold"], sides["mix", "silver"], groups, asked)
+    change = put_into_words(
+        compare_rulers(sides["mix", "gold"], sides["mix", "silver"], groups, asked)
+    )
     base, other = audits["mix", "gold"].scores, audits["mix", "silver"].scores
     traced = verdict_probability(base, other, groups, [12, 24], 4, 0)
     regimes = compare_regimes(sides["gold", "gold"], sides["mix", "gold"], groups, asked)
@@ -133,55 +180,53 @@ def tables_of(sections: list[Section]) -> dict[str, str]:
     found = {}
     for section in sections:
         for table in (*section.tables, *section.details):
-            found[table.caption] = table.to_text()
+            found[table.caption] = unescape(re.sub(r"<[^>]+>", " ", table.to_html()))
     return found
 
 
-@given(metrics())
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def flat(text: str) -> str:
+    """Undo the line breaks of labels."""
+    return " ".join(text.split())
+
+
+SHOWS_NO_SCORE = ("Is the ruler independent", "What each grouping shows")
+"""Tables that are about Dice, whatever is audited."""
+
+ALL_STRUCTURES = ("The same predictions", "What changing", "Regimes", "Every audit")
+"""Tables that name the score in each row, and not in their captions."""
+
+
+@pytest.mark.parametrize("kind", ["share", "unit", "signed", "correlation"])
+@given(data=st.data())
+@settings(
+    max_examples=1,
+    phases=(Phase.generate,),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_every_table_figure_and_sentence_shows_the_metric_as_declared(
-    drawn: dict[str, str], made: tuple[Metric, float, float]
+    drawn: dict[str, str], kind: str, data: st.DataObject
 ) -> None:
-    metric, scale, threshold = made
+    made = data.draw(metrics(kind))
     drawn.clear()
-    findings, said = make_findings(metric, scale, threshold)
+    findings, said = make_findings(made)
     headline, sections = write_report(findings)
-    labelled = f"{TITLE}, macro ({metric.unit})" if metric.unit else f"{TITLE}, macro"
-    rule = f"{'>' if metric.higher_is_better else '<'} {threshold:g} {metric.unit}".strip()
-    wrong = "<" if metric.higher_is_better else ">"
-    tables = tables_of(sections)
-    shown_as_score = [
-        "Own score, macro",
-        "Tests of",
-        "Success rates",
-        "Differences of success",
-        "What could have been",
-        "Joint model",
-        "The same predictions",
-        "What changing the ruler did",
-        "Regimes",
-        "Every audit",
-    ]
-    for start in shown_as_score:
-        texts = [text for caption, text in tables.items() if caption.startswith(start)]
-        assert texts, start
-        assert all(
-            labelled in text.replace("cord", "macro").replace("disc", "macro") for text in texts
-        )
-    everything = "\n".join([*tables.values(), *drawn.values(), *said, *texts_of(headline)])
-    assert f"{wrong} {threshold:g}" not in everything
-    for start in ("Own score, macro", "Success rates", "Differences of success"):
-        assert all(rule in t for c, t in tables.items() if c.startswith(start))
-    for name in (f"dir_forest_{NAME}_macro", f"sweep_age_{NAME}_macro"):
-        assert labelled in drawn[name]
-    assert rule in drawn[f"dir_forest_{NAME}_macro"]
-    sign = ">" if metric.higher_is_better else "<"
-    assert f"score {sign} threshold" in drawn[f"sweep_age_{NAME}_macro"]
-    for name in ("two_rulers_age", "inflation", "power", "gap_and_noise", "chance_age"):
-        text = next(text for figure, text in drawn.items() if figure.startswith(name))
-        assert TITLE in text
-    check_units(metric, scale, said, headline, drawn)
-    check_direction(metric, findings, said, tables)
+    tables = {caption: flat(text) for caption, text in tables_of(sections).items()}
+    figures = {name: flat(text) for name, text in drawn.items()}
+    check_tables(made, tables)
+    check_figures(made, figures)
+    check_sentences(made, findings, [*said, *words_of(headline, sections)])
+    check_rulers(made, findings, tables)
+    check_words(made, [*tables.values(), *figures.values(), *said, *texts_of(headline)])
+
+
+def check_words(made: Made, written: list[str]) -> None:
+    """No other direction than the metric's, and no unit but its own, stands anywhere."""
+    everything = "\n".join(written)
+    wrong = "<" if made.metric.higher_is_better else ">"
+    assert f"{wrong} {made.threshold:g}" not in everything
+    assert ("points" in everything.replace("percentage points", "")) is made.metric.in_points
+    for unit in {"mm", "mm3"} - {made.metric.unit}:
+        assert not re.search(rf"[\d( ]{unit}[) ,;.]", everything)
 
 
 def texts_of(headline: Headline) -> list[str]:
@@ -189,57 +234,131 @@ def texts_of(headline: Headline) -> list[str]:
     return [headline.sentence, *headline.remarks, *rows]
 
 
-def check_units(
-    metric: Metric, scale: float, said: list[str], headline: Headline, drawn: dict[str, str]
-) -> None:
-    """Differences are in points only where the score is one from 0 to 1; else in the metric's unit."""
-    written = [*said, *headline.remarks, *drawn.values()]
-    assert any("points" in text for text in written) is metric.in_points
-    assert any(" mm " in text or " mm)" in text for text in written) <= (metric.unit == "mm")
-    gap = drawn[f"two_rulers_age_{NAME}_macro"]
-    number = float(gap.split("gap of medians ")[1].split(" ")[0])
-    true = number / 100 if metric.in_points else number
-    assert 0.05 * scale < true < 3 * scale
-    if metric.unit:
-        assert f" {metric.unit} · within-group SD" in gap
-        assert any(f" {metric.unit} apart" in text for text in said)
-        assert any(f" {metric.unit} by gold" in text for text in headline.remarks)
+def words_of(headline: Headline, sections: list[Section]) -> list[str]:
+    return [*texts_of(headline), *(text for section in sections for text in section.paragraphs)]
 
 
-def check_direction(
-    metric: Metric, findings: Findings, said: list[str], tables: dict[str, str]
-) -> None:
-    """The old have the larger values: they are the best group where higher is better, else the worst."""
+def check_tables(made: Made, tables: dict[str, str]) -> None:
+    """Title and unit stand on every table, success by the sign of the direction on those of success."""
+    metric = made.metric
+    labels = [made.label(structure) for structure in ("macro", "disc")]
+    rule = made.rule
+    for caption, text in tables.items():
+        if caption.startswith(SHOWS_NO_SCORE):
+            continue
+        shown = [label for label in labels if label in text]
+        assert shown, caption
+        if caption.startswith(ALL_STRUCTURES):
+            assert labels[0] in shown
+        if caption.startswith(
+            (metric.title, "Success rates", "Differences of success", "Below four")
+        ):
+            assert rule in text, caption
+    for start in (
+        metric.title,
+        "Tests of",
+        "Success rates",
+        "What could have been",
+        *ALL_STRUCTURES,
+    ):
+        assert any(caption.startswith(start) for caption in tables), start
+
+
+def check_figures(made: Made, figures: dict[str, str]) -> None:
+    """Title on every figure and in its caption or axes; the unit on every axis that is in it."""
+    metric = made.metric
+    label, where = made.label("macro"), (metric.name, "macro")
+    assert figures
+    for name, text in figures.items():
+        assert metric.title in text, name
+    sweep, forest = name_picture("sweep", "age", *where), name_picture("dir_forest", *where)
+    scaled = (name_picture("two_rulers", "age", *where), name_picture("inflation", *where), sweep)
+    for name in (*scaled, forest):
+        assert label in figures[name], name
+    assert any(name.startswith("power") and label in text for name, text in figures.items())
+    sign = ">" if metric.higher_is_better else "<"
+    assert made.rule in figures[forest]
+    assert f"score {sign} threshold" in figures[sweep]
+    panels = re.findall(r"gap of medians (.+?) · within-group SD (.+?) p = ", figures[scaled[0]])
+    assert len(panels) == 2
+    for written in (written for panel in panels for written in panel):
+        number, unit = re.fullmatch(r"([\d.e+-]+) ?(.*)", written).groups()
+        assert unit == ("points" if metric.in_points else metric.unit)
+        assert 0.01 * made.scale < float(number) / (100 if metric.in_points else 1) < 3 * made.scale
+    assert ("which is worse" in figures[scaled[1]]) is (not metric.higher_is_better)
+
+
+def check_sentences(made: Made, findings: Findings, said: list[str]) -> None:
+    """What is said of a score names it, and every distance has the unit of the metric."""
+    metric, named = made.metric, [text for text in said if "medians" in text or "Mean " in text]
+    assert any("medians" in text for text in named)
+    assert any("Mean " in text for text in named)
+    assert all(metric.title in text for text in named)
+    unit = "points" if metric.in_points else metric.unit
+    for text in said:
+        for number, following in re.findall(r"medians ([\d.e+-]+)(.{0,12}?) apart", text):
+            assert following.strip() == unit
+            assert float(number) >= 0
+    tests = findings.audits["mix", "silver"].result.tests
+    row = tests.query("grouping == 'age' and structure == 'macro'").iloc[0]
     best, worst = ("old", "young") if metric.higher_is_better else ("young", "old")
-    result = findings.audits["mix", "silver"].result
-    row = result.tests.query("grouping == 'age' and structure == 'macro'").iloc[0]
     assert (row["best_group"], row["worst_group"]) == (best, worst)
-    tests = [t for c, t in tables.items() if c.startswith("Tests of") and "silver" in c]
-    assert all(f"{best} / {worst}" in text for text in tests)
     assert any(f"best {best}, worst {worst}" in text for text in said)
-    silver, gold = findings.audits["mix", "silver"], findings.audits["mix", "gold"]
-    caption = picture_inflation(gold, silver, metric=NAME, structure="macro").caption
-    assert ("which is worse" in caption) is (not metric.higher_is_better)
+
+
+def check_rulers(made: Made, findings: Findings, tables: dict[str, str]) -> None:
+    """Two rulers are compared in the metric's direction and unit, on the page and on the console."""
+    metric = made.metric
+    best, worst = ("old", "young") if metric.higher_is_better else ("young", "old")
+    comparison = findings.changes[0].comparison
+    row = comparison.inflation.query("structure == 'macro'").iloc[0]
+    text = tables["The same predictions under two rulers"]
+    for mean in (row["mean_base"], row["mean_other"]):
+        assert metric.write_bare(mean) in text
+    assert metric.write_difference(row["mean"]) in text
+    verdict = comparison.verdicts.query("grouping == 'age' and structure == 'macro'").iloc[0]
+    assert (verdict["best_other"], verdict["worst_other"]) == (best, worst)
+    tests = [text for caption, text in tables.items() if caption.startswith("Tests of")]
+    assert all(f"{best} / {worst}" in text for text in tests)
+    gaps = [metric.write_difference(verdict[f"gap_{side}"]) for side in ("base", "other")]
+    assert f"{gaps[0]} → {gaps[1]}" in tables["What changing the ruler did"]
+    assert f"gap {gaps[0]} to {gaps[1]}" in verdict["sentence"]
+    flips = comparison.verdicts["flip"].isin(["base_only", "other_only"])
+    changed = set(comparison.verdicts.loc[flips, "sentence"])
+    assert all(metric.title in text for text in changed)
+    assert changed <= {text for text in brief_rulers(comparison) if isinstance(text, str)}
 
 
 def test_the_declaration_travels_with_an_audit_on_disk(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    metric = Metric(NAME, TITLE, False, "mm3", low=-5.0, high=None, perfect=0.0)
-    findings, _ = make_findings(metric, 12.5, 25.0)
+    metric = Metric(
+        "own",
+        "Own",
+        False,
+        "mm3",
+        low=-5.0,
+        perfect=0.0,
+        both_empty=0.0,
+        one_empty=inf,
+        needs="border",
+    )
+    findings, _ = make_findings(Made(metric, 19.0, 12.5, 25.0))
     folder = tmp_path_factory.mktemp("audit")
     write_audit(findings.audits["mix", "gold"].result, folder)
-    assert read_audit(folder).metrics == {NAME: metric}
+    assert read_audit(folder).metrics == {"own": metric}
 
 
-def test_no_score_is_cut_from_the_page(drawn: dict[str, str]) -> None:
-    """Twenty structures: each has its tests and its groups on the page."""
-    metric = Metric(NAME, TITLE, True, "mm3")
-    findings, _ = make_findings(metric, 12.5, 25.0)
+def test_of_many_scores_the_page_shows_those_with_a_finding_and_says_how_many(
+    drawn: dict[str, str],
+) -> None:
+    """Twenty structures: macro and those with the smallest p are shown, and every one can be downloaded."""
+    metric = Metric("own", "Own score", True, "mm3")
+    findings, _ = make_findings(Made(metric, 19.0, 12.5, 25.0))
     names = [f"s{i:02}" for i in range(20)]
 
     def widen(table: pd.DataFrame) -> pd.DataFrame:
-        part = table[table["structure"] == "cord"]
+        part = table[table["structure"] == "disc"]
         return pd.concat([table, *(part.assign(structure=name) for name in names)])
 
     audits = {
@@ -254,11 +373,14 @@ def test_no_score_is_cut_from_the_page(drawn: dict[str, str]) -> None:
         )
         for key, one in findings.audits.items()
     }
-    _, sections = write_report(replace(findings, audits=audits, changes=(), regimes=()))
+    found = replace(findings, audits=audits, changes=(), regimes=())
+    _, sections = write_report(found)
     captions = list(tables_of(sections))
     said = " ".join(text for section in sections for text in section.paragraphs)
-    # cord, disc and the twenty: of those only the rates are not on the page, and that is said
-    assert "22 more scores are in disparities.parquet of each audit." in said
-    for name in names:
-        assert any(c.startswith(f"Tests of {TITLE}, {name} ") for c in captions)
-        assert any(c.startswith(f"{TITLE}, {name} ") for c in captions)
+    assert f"{MOST_SCORES} of 22 scores" in said
+    tests = [c for c in captions if c.startswith("Tests of Own score, ")]
+    assert len(tests) == MOST_SCORES
+    assert any(", macro " in caption for caption in tests)
+    data = list_data(found)
+    for table in ("tests", "groups", "disparities"):
+        assert all(f",{name}," in data[table] for name in names)

@@ -9,29 +9,29 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from tworulers.audit import AuditResult
+from tworulers.battery.audit import AuditResult
+from tworulers.diagnosis.comparison import Comparison
+from tworulers.diagnosis.mechanism import Mechanism
+from tworulers.diagnosis.verdicts import Verdict
+from tworulers.metrics.registry import METRICS
 from tworulers.report import gallery
-from tworulers.report.gallery import ShownAudit, pick_grouping
-from tworulers.report.headline import write_headline
-from tworulers.report.page import CohortTables, Findings, RulerChange, render_page
+from tworulers.report.findings import CohortTables, Findings, RulerChange, ShownAudit
+from tworulers.report.lay_out import lay_out, write_report
+from tworulers.report.page import render_page
 from tworulers.report.render import Picture
-from tworulers.report.sections import pick_change, write_report
-from tworulers.report.verdict_words import (
+from tworulers.report.view import make_view, view_audit
+from tworulers.report.words.headline import write_headline
+from tworulers.report.words.verdicts import (
     MEANINGS,
     TITLES,
     describe_change,
     describe_finding,
     pick_flip,
 )
-from tworulers.rulers import Comparison
-from tworulers.schema import METRICS
-from tworulers.stats.diagnosis import Verdict
 
 
 def render(findings: Findings) -> str:
-    headline, sections = write_report(findings)
-    commands, configuration = findings.commands, findings.configuration
-    return render_page("Two rulers: test", headline, sections, commands, configuration)
+    return render_page(lay_out(findings)[1])
 
 
 def words(page: str) -> str:
@@ -90,7 +90,7 @@ def test_page_is_one_file_whose_links_lead_into_itself(page: str) -> None:
     assert len(checked.ids) == len(set(checked.ids))
     inside = {link[1:] for link in checked.links if link.startswith("#")}
     others = [link for link in checked.links if not link.startswith("#")]
-    assert all(link.startswith("data:image/png;base64,") for link in others)
+    assert all(link.startswith(("data:image/png;base64,", "data:text/csv;")) for link in others)
     assert inside <= set(checked.ids)
     assert "http" not in page.replace("http-equiv", "")
     assert "@import" not in page
@@ -99,20 +99,14 @@ def test_page_is_one_file_whose_links_lead_into_itself(page: str) -> None:
 def test_page_has_every_section_in_order(page: str) -> None:
     anchors = re.findall(r'<section id="([\w-]+)"', page)
     assert anchors == [
-        "glance",
-        "two-rulers",
-        "inflation",
-        "tests",
-        "why",
-        "rates",
-        "sweep",
-        "groups",
-        "power",
-        "model",
-        "cohort",
-        "audits",
-        "reproduce",
+        *("glance", "two-rulers", "missed"),  # seen at once
+        *("words", "methods", "answers", "tests", "inflation", "why", "adjusted"),
+        *("rates", "sweep", "groups", "power", "model", "cohort", "audits"),
+        *("reproduce", "terms"),
     ]
+    opened, folded = page.split("Behind the verdict", 1)
+    assert "<details" not in opened
+    assert folded.count('class="fold') == 16
     assert page.count("<figure") == page.count("<figcaption>") == page.count("<svg")
 
 
@@ -138,10 +132,14 @@ def test_headline_says_what_changed_and_what_of_it_is_not_shown(findings: Findin
     verdicts = findings.changes[0].comparison.verdicts
     flips = verdicts["flip"].isin(["other_only", "base_only"]).sum()
     assert flips > 0
-    assert f"{flips} conclusion" in headline.sentence
-    assert f"not shown in {flips} (the two rulers" in headline.sentence
-    assert "not the patients" not in headline.sentence
+    assert f"{flips} conclusion" in headline.ruler
+    assert "no mechanism is shown" in headline.ruler
+    assert headline.patients.startswith("By the experts' labels (gold, 76 exams)")
+    assert (verdicts["mechanism"] != "none").sum() == flips
+    assert not verdicts["mechanism"].str.endswith("_shown").any()
     remarks = " ".join(headline.remarks)
+    assert "but the change of the test is within chance" in remarks
+    assert "not the patients" not in headline.sentence + remarks
     assert "forgives 74 %" in remarks
     assert "too close to the model it judges" in remarks
     assert [row.title for row in headline.rows] == ["Sex", "Age"]
@@ -151,17 +149,17 @@ def test_one_size_of_gap_that_is_missed_is_no_range(audits: dict[str, ShownAudit
     gold = audits["gold"]
     one = gold.result.power.query("grouping == 'sex'")
     alone = replace(gold, result=replace(gold.result, power=one))
-    said = " ".join(write_headline([alone], None, "sex").remarks)
+    said = " ".join(write_headline(view_audit(alone)).remarks)
     assert re.search(r"gaps of macro Dice below [0-9.]+ points would probably", said)
-    both = " ".join(write_headline([gold], None, "sex").remarks)
+    both = " ".join(write_headline(view_audit(gold)).remarks)
     assert re.search(r"below [0-9.]+ points to [0-9.]+ points, depending on the grouping,", both)
 
 
 def test_without_a_flip_the_page_says_so(findings: Findings, comparison: Comparison) -> None:
-    verdicts = comparison.verdicts.assign(flip="neither", verdict="stable")
+    verdicts = comparison.verdicts.assign(flip="neither", verdict="neither_shown")
     change = RulerChange("mix", "gold", "silver", replace(comparison, verdicts=verdicts))
     headline, sections = write_report(replace(findings, changes=[change]))
-    assert "No conclusion changed with the ruler." in headline.sentence
+    assert "No conclusion changed with the ruler." in " ".join(headline.remarks)
     assert {row.tone for row in headline.rows} == {"calm"}
     assert "why" in [section.anchor for section in sections]
 
@@ -257,30 +255,44 @@ def test_the_page_is_about_the_comparison_that_can_be_trusted_most(
     both = {
         (regime, r): one for regime in ("gold", "mix") for (_, r), one in findings.audits.items()
     }
-    chosen = pick_change(replace(findings, audits=both, changes=changes))
-    assert chosen is changes[2]
+
+    def chosen() -> str | None:
+        change = make_view(replace(findings, audits=both, changes=changes)).change
+        return change.regime if change else None
+
+    assert chosen() == "mix"
     changes[2] = RulerChange("mix", "gold", "silver", identical)
-    chosen = pick_change(replace(findings, audits=both, changes=changes))
-    assert chosen is changes[0]
-    assert pick_change(replace(findings, changes=[])) is None
+    assert chosen() == "gold"
+    changes.clear()
+    assert chosen() is None
 
 
 def test_the_grouping_shown_first_is_the_one_that_changed(
-    audits: dict[str, ShownAudit], comparison: Comparison
+    findings: Findings, audits: dict[str, ShownAudit], comparison: Comparison
 ) -> None:
-    result = audits["gold"].result
-    assert pick_grouping(result) == "age_3bin"
+    assert view_audit(audits["gold"]).grouping == "sex"
+
+    def first(verdicts: pd.DataFrame) -> str:
+        change = RulerChange("mix", "gold", "silver", replace(comparison, verdicts=verdicts))
+        return make_view(replace(findings, changes=[change])).grouping
+
     verdicts = comparison.verdicts.assign(flip="neither")
-    assert pick_grouping(result, verdicts) == "age_3bin"
-    sex = verdicts["grouping"] == "sex"
-    verdicts.loc[sex, ["flip", "verdict"]] = ["other_only", "unattributed"]
-    assert pick_grouping(result, verdicts) == "sex"
+    assert first(verdicts) == "sex"
+    age = verdicts["grouping"] == "age_3bin"
+    verdicts.loc[age, ["flip", "verdict"]] = ["other_only", "unattributed"]
+    assert first(verdicts) == "age_3bin"
+    result = audits["gold"].result
     sizes = result.groupings.assign(grouping=["size", "random_2"])
-    assert pick_grouping(replace(result, groupings=sizes)) == "size"
+    turned = replace(audits["gold"], result=replace(result, groupings=sizes))
+    assert view_audit(turned).grouping == "size"
 
 
 def test_every_verdict_has_words() -> None:
-    assert set(TITLES) == set(MEANINGS) == {str(verdict) for verdict in Verdict}
+    assert (
+        set(TITLES)
+        == set(MEANINGS)
+        == {str(name) for kind in (Verdict, Mechanism) for name in kind} - {"none"}
+    )
 
 
 def test_a_flip_is_the_preferred_score_or_the_clearest() -> None:
@@ -305,8 +317,8 @@ def test_a_flip_is_the_preferred_score_or_the_clearest() -> None:
     assert title == "Mixed in 2 scores"
     assert "further apart" in why
     assert tone == "loud"
-    assert describe_change(verdicts.assign(verdict="not_shown"))[::2] == (
-        "Not shown in 2 scores",
+    assert describe_change(verdicts.assign(verdict="made_by_correction"))[::2] == (
+        "Made by the correction in 2 scores",
         "mute",
     )
 
@@ -335,8 +347,12 @@ def test_random_groups_are_told_apart_and_never_lead(
     change = replace(comparison, verdicts=randomise(comparison.verdicts))
     changes = [RulerChange("mix", "gold", "silver", change)]
     headline, _ = write_report(replace(findings, audits=shown, changes=changes))
-    assert "none of 3 tests finds a difference; judged by silver, none of 3" in headline.sentence
-    assert "No conclusion changed" in headline.sentence
+    remarks = " ".join(headline.remarks)
+    assert "none of 3 tests finds a difference; judged by silver, none of 3" in remarks
+    assert "No conclusion changed" in remarks
+    assert "by Sex" in headline.patients
+    assert "Age" not in headline.patients
     assert any(remark.startswith("In random groups, which mean") for remark in headline.remarks)
     flipped = change.verdicts.assign(flip="other_only", verdict="unattributed")
-    assert pick_grouping(shown["mix", "gold"].result, flipped) == "sex"
+    changes = [RulerChange("mix", "gold", "silver", replace(change, verdicts=flipped))]
+    assert make_view(replace(findings, audits=shown, changes=changes)).grouping == "sex"

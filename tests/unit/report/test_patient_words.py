@@ -5,11 +5,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tworulers.report.gallery import ShownAudit
-from tworulers.report.headline import write_headline
-from tworulers.report.page import OWN_PREDICTIONS, Findings, Unjudged
-from tworulers.report.patient_words import tell_patients
-from tworulers.report.sections import write_report
+from tworulers.report.findings import OWN_PREDICTIONS, Findings, ShownAudit, Unjudged
+from tworulers.report.lay_out import write_report
+from tworulers.report.view import make_view
+from tworulers.report.words.headline import write_headline
+from tworulers.report.words.patients import tell_patients
+from tworulers.report.words.read_facts import tell_best
 
 
 def call(one: ShownAudit, ruler: str, provenance: str) -> ShownAudit:
@@ -18,13 +19,10 @@ def call(one: ShownAudit, ruler: str, provenance: str) -> ShownAudit:
 
 def find(one: ShownAudit, groupings: list[str]) -> ShownAudit:
     """Let an audit find a difference in some groupings and in no other."""
-    tests = one.result.tests
-    return replace(
-        one,
-        result=replace(
-            one.result, tests=tests.assign(significant=tests["grouping"].isin(groupings))
-        ),
-    )
+    significant = one.result.tests["grouping"].isin(groupings)
+    answer = significant.map({True: "differs", False: "cannot_say"})
+    tests = one.result.tests.assign(significant=significant, answer=answer)
+    return replace(one, result=replace(one.result, tests=tests))
 
 
 @pytest.fixture
@@ -48,8 +46,8 @@ def test_what_experts_labels_show_is_said_first(
     found = find(gold, ["sex"])
     audits = {("mix", "gold"): found, ("mix", "silver"): silver}
     headline, _ = write_report(replace(findings, audits=audits))
-    assert headline.sentence.startswith(
-        "The labels of experts (gold) show a difference between the patients by Sex in 3 scores"
+    assert headline.patients.startswith(
+        "By the experts' labels (gold, 76 exams) groups differ by Sex (3 of 3 scores, worst for"
     )
     assert tell_patients([gold, silver]) == ""
     assert tell_patients([silver, silver]) == ""
@@ -98,11 +96,15 @@ def test_a_reference_that_is_the_predictions_is_named_where_it_leaves_one_ruler(
 ) -> None:
     own = Unjudged("mix", "machine", "their labels", "silver", OWN_PREDICTIONS)
     assert gold.result.regime == "mix"
-    said = write_headline([gold], None, "sex", (), [own]).sentence
-    assert "The reference machine: their labels (provenance silver) is scored by its own" in said
-    assert "no other ruler to compare with" in said
+    audits = {("mix", "gold"): gold}
+    view = make_view(Findings("", "", audits, [own]))
+    headline = write_headline(view)
+    own_words = "The reference machine: their labels (provenance silver) is scored by its own"
+    assert headline.ruler.startswith(own_words)
+    assert "no other ruler to compare with" in " ".join(headline.remarks)
     elsewhere = replace(own, regime="gold")
-    assert "machine" not in write_headline([gold], None, "sex", (), [elsewhere]).sentence
+    view = make_view(Findings("", "", audits, [elsewhere]))
+    assert "machine" not in write_headline(view).sentence
 
 
 def test_random_groups_and_further_scores_say_nothing_of_the_patients(gold: ShownAudit) -> None:
@@ -110,3 +112,4 @@ def test_random_groups_and_further_scores_say_nothing_of_the_patients(gold: Show
     random = tests.assign(family="random", significant=True)
     alone = replace(gold, result=replace(gold.result, tests=random))
     assert tell_patients([alone]) == ""
+    assert tell_best([alone.result]) == ""

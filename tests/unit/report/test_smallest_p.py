@@ -10,14 +10,15 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tworulers.report.gallery import ShownAudit
+from tworulers.battery.overview import summarise_groupings
+from tworulers.metrics.registry import METRICS
+from tworulers.report.findings import ShownAudit
 from tworulers.report.tables import write_p
-from tworulers.report.verdict_words import describe_finding
-from tworulers.schema import METRICS, Audit
-from tworulers.schema_sources import Attributes
-from tworulers.sentences import verdict_sentences
-from tworulers.stats.families import adjust_family
-from tworulers.stats.overview import summarise_groupings
+from tworulers.report.words.groupings import verdict_sentences
+from tworulers.report.words.verdicts import describe_finding
+from tworulers.schema.settings import Audit
+from tworulers.schema.sources import Attributes
+from tworulers.stats.families import adjust_p
 
 P = st.one_of(st.just(np.nan), st.integers(0, 100).map(lambda i: i / 100))
 SCORES = [(m, s) for m in ("dice", "hd95", "ndsc") for s in ("vb", "disc", "macro")]
@@ -32,17 +33,18 @@ def families(draw: st.DrawFn) -> pd.DataFrame:
         for metric, structure in draw(st.permutations(SCORES))
     ]
     p = np.array(draw(st.lists(P, min_size=len(rows), max_size=len(rows))))
-    adjusted = adjust_family(p).adjusted
+    adjusted = adjust_p(p)
     return pd.DataFrame(rows).assign(
         p=p[::-1],
         p_verdict=p,
         p_verdict_fdr=adjusted,
-        p_fdr=adjust_family(p[::-1]).adjusted,
+        p_fdr=adjust_p(p[::-1]),
         significant=adjusted < 0.05,
         family="main",
         best_group="a",
         worst_group="b",
         verdict_by="exam",
+        answer="cannot_say",
         verdict_undefined_because=np.where(np.isnan(p), "one group", None),
     )
 

@@ -2,23 +2,24 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tworulers.diagnosis.comparison import Comparison
 from tworulers.io.audits import write_audit
 from tworulers.io.paths import Layout
 from tworulers.io.records import MissingInputError, write_json, write_table
 from tworulers.report import gallery
-from tworulers.report.gallery import ShownAudit
-from tworulers.report.page import CohortTables
+from tworulers.report.findings import CohortTables, ShownAudit
 from tworulers.report.render import Picture
-from tworulers.rulers import Comparison
-from tworulers.schema import Grid, Paths, Ruler, Settings
-from tworulers.schema_sources import Attributes, Dataset
+from tworulers.runner.cost import Spent, keep_spent
+from tworulers.schema.settings import Grid, Paths, Ruler, Settings
+from tworulers.schema.sources import Attributes, Dataset
+from tworulers.schema.tables import SCHEMA_VERSION
 from tworulers.stages.report import report
 from tworulers.stages.show import show
 
@@ -66,13 +67,14 @@ def layout(
     }.items():
         place.audit(regime, ruler).mkdir(parents=True)
         write_audit(replace(one.result, regime=regime), place.audit(regime, ruler))
-        write_table(one.scores, place.scores(regime, ruler) / "scores.parquet")
+        scores = one.scores.assign(regime=regime)
+        write_table(scores, place.scores(regime, ruler) / "scores.parquet")
     nothing = {"n_exams": 0, "not_audited_because": "ruler truth scored no exam"}
     write_json(nothing, place.audit("mix", "truth") / "summary.json")
     folder = place.comparison("rulers", "mix") / "gold_silver"
-    for field in fields(comparison):
-        if field.name != "summary":
-            write_table(getattr(comparison, field.name), folder / f"{field.name}.parquet")
+    for name, table in vars(comparison).items():
+        if isinstance(table, pd.DataFrame):
+            write_table(table, folder / f"{name}.parquet", SCHEMA_VERSION)
     write_json(comparison.summary, folder / "summary.json")
     cohort = e2_table.assign(
         image="i", label="l", provenance="gold", spacing="1x1x1", shape="2x2x2"
@@ -110,8 +112,28 @@ def test_show_prints_the_verdict_the_inflation_and_the_page(
     show(settings, layout)
     printed = capsys.readouterr().out
     assert "Age" in printed
-    assert "forgives 74 %" in printed
+    assert "forgiving 74 %" in printed
     assert printed.splitlines()[-1] == "report: artifacts/made/report/index.html"
+
+
+def test_show_tells_what_it_cost_and_dates_a_copy_of_the_page_alone(
+    settings: Settings, layout: Layout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(settings, layout)
+    page = layout.report / "index.html"
+    before = page.read_bytes()
+    spent = Spent("train", "artifacts/made/models/mix/2d", 1e9, 7200.0, 2.0, 3.5, 0.79, 0.0782)
+    keep_spent(layout.root, spent)
+    capsys.readouterr()
+    show(settings, layout)
+    printed = capsys.readouterr().out
+    assert "120.0" in printed
+    assert "in sum" in printed
+    assert printed.splitlines()[-1].endswith("mlruns/reports/made.html")
+    copy = (layout.root / "mlruns/reports/made.html").read_text()
+    assert "2001-09-0" in copy
+    assert copy.index("What it cost") < copy.index('id="reproduce"')
+    assert page.read_bytes() == before
 
 
 def test_data_without_demographics_or_cohort_make_a_page_too(

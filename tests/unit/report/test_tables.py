@@ -1,11 +1,15 @@
 """Cells: digits, reasons beside dashes, counts beside rates, escaping and suppression."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
+from tworulers.diagnosis.comparison import Comparison
+from tworulers.metrics.registry import METRICS
 from tworulers.report.audit_tables import (
     tabulate_groups,
     tabulate_model,
@@ -14,9 +18,9 @@ from tworulers.report.audit_tables import (
     tabulate_tests,
 )
 from tworulers.report.cohort_tables import tabulate_people, tabulate_relations
-from tworulers.report.gallery import ShownAudit
-from tworulers.report.page import CohortTables
+from tworulers.report.findings import CohortTables, RulerChange, ShownAudit
 from tworulers.report.ruler_tables import tabulate_inflation, tabulate_verdicts
+from tworulers.report.score import Score
 from tworulers.report.tables import (
     Table,
     make_table,
@@ -26,10 +30,8 @@ from tworulers.report.tables import (
     write_rate,
     write_score,
 )
-from tworulers.rulers import Comparison
-from tworulers.schema import METRICS
 
-DICE = {"metric": "dice", "structure": "macro"}
+DICE = Score(METRICS["dice"], "macro")
 
 
 def cells(table: Table) -> str:
@@ -61,19 +63,33 @@ def test_a_number_is_written_with_what_it_needs(written: str, expected: str) -> 
 
 
 def test_text_of_data_is_escaped_and_aligned() -> None:
-    table = make_table("A < B", ("group", "n"), [["<40 & <script>", "21"]], "note > all")
+    table = make_table(
+        "A < B", ("group", "n"), [["<40 & <script>|[red]`\n\x1b", "21"]], "note > all"
+    )
     page = table.to_html()
     assert "<script>" not in page
-    assert "&lt;40 &amp; &lt;script&gt;" in page
+    assert "&lt;40 &amp; &lt;script&gt;|[red]" in page
     assert '<td class="number">21</td>' in page
     assert "note &gt; all" in page
-    assert table.to_markdown().splitlines()[2:4] == ["| group | n |", "| --- | --- |"]
-    assert table.to_text().splitlines()[2] == "group           n"
+    marked = table.to_markdown().splitlines()
+    assert marked[0] == "**A &lt; B**"
+    assert marked[2:5] == [
+        "| group | n |",
+        "| --- | --- |",
+        "| &lt;40 &amp; &lt;script>&#124;&#91;red]&#96; \x1b | 21 |",
+    ]
+    assert marked[-1] == "note > all"
+    console = Console(width=60, file=io.StringIO())
+    console.print(table.to_console())
+    printed = console.file.getvalue()
+    assert [line.strip() for line in printed.splitlines()][::7] == ["A < B", "note > all"]
+    assert "<40 & <script>|[red]`" in printed
+    assert "\x1b" not in printed
 
 
 def test_groups_stand_with_n_and_with_successes_of_n(audits: dict[str, ShownAudit]) -> None:
     gold = audits["gold"]
-    table = tabulate_groups(gold.result, gold.name, **DICE)
+    table = tabulate_groups(gold, DICE)
     assert "gold: expert labels (provenance gold)" in table.caption
     row = next(row for row in table.rows if row[1] == "<40")
     scores = gold.scores[(gold.scores["metric"] == "dice") & (gold.scores["structure"] == "macro")]
@@ -85,7 +101,7 @@ def test_groups_stand_with_n_and_with_successes_of_n(audits: dict[str, ShownAudi
 
 def test_small_groups_can_be_suppressed_and_keep_no_number(audits: dict[str, ShownAudit]) -> None:
     gold = audits["gold"]
-    table = tabulate_groups(gold.result, gold.name, **DICE, suppress_below=25)
+    table = tabulate_groups(gold, DICE, suppress_below=25)
     row = next(row for row in table.rows if row[1] == "<40")
     assert row[2:] == ("< 25", *["suppressed"] * 5)
     assert "1 group below 25 exams suppressed" in table.note
@@ -99,16 +115,15 @@ def test_an_undefined_test_says_why_and_never_nan(audits: dict[str, ShownAudit])
     tests.loc[0, [*numbers, "median_gap_high", "best_group", "worst_group"]] = np.nan
     tests.loc[0, "undefined_because"] = "one_group"
     first = tests.iloc[0]
-    table = tabulate_tests(
-        replace(result, tests=tests), "gold", metric=first["metric"], structure=first["structure"]
-    )
+    score = Score(METRICS[first["metric"]], first["structure"])
+    table = tabulate_tests(replace(audits["gold"], result=replace(result, tests=tests)), score)
     assert table.rows[0][4] == "— (one group)"
     assert "nan" not in cells(table).lower()
 
 
 def test_ratios_show_counts_and_pretend_no_interval(audits: dict[str, ShownAudit]) -> None:
     silver = audits["silver"]
-    table = tabulate_ratios(silver.result, silver.name, **DICE)
+    table = tabulate_ratios(silver, DICE)
     age = next(row for row in table.rows if row[0].startswith("Age"))
     assert age[1] == "<40 21/21, 40-60 29/29, 60+ 26/26"
     assert age[4:6] == ("degenerate", "degenerate")
@@ -116,29 +131,28 @@ def test_ratios_show_counts_and_pretend_no_interval(audits: dict[str, ShownAudit
 
 
 def test_power_says_what_would_have_been_missed(audits: dict[str, ShownAudit]) -> None:
-    table = tabulate_power(audits["gold"].result, "gold", **DICE)
+    table = tabulate_power(audits["gold"], DICE)
     assert len(table.rows) == 2
     assert "no proof of equality" in table.note
 
 
 def test_a_model_that_was_not_fitted_says_why(audits: dict[str, ShownAudit]) -> None:
     result = audits["gold"].result
-    assert len(tabulate_model(result, "gold").rows) == 3
+    assert len(tabulate_model(audits["gold"]).rows) == 3
     linear = result.linear.head(1).assign(undefined_because="3 exams for 3 regressors")
-    table = tabulate_model(replace(result, linear=linear), "gold")
+    table = tabulate_model(replace(audits["gold"], result=replace(result, linear=linear)))
     assert table.rows == ()
     assert table.note == "Not fitted: 3 exams for 3 regressors."
 
 
-def test_comparison_tables_name_both_rulers(comparison: Comparison) -> None:
-    inflation = tabulate_inflation(
-        comparison.inflation, "gold (provenance gold)", "silver (x)", METRICS
-    )
-    assert "gold (provenance gold)" in inflation.note
-    assert "0.8962 | 0.9735 | 0.0772" in cells(inflation)
-    verdicts = tabulate_verdicts(
-        comparison.verdicts, {"age_3bin": "Age"}, "gold", "silver", METRICS
-    )
+def test_comparison_tables_name_both_rulers(
+    comparison: Comparison, audits: dict[str, ShownAudit]
+) -> None:
+    both = (audits["gold"], audits["silver"])
+    inflation = tabulate_inflation(RulerChange("mix", "gold", "silver", comparison), *both)
+    assert "gold: expert labels (provenance gold)" in inflation.note
+    assert "0.8962 | 0.9735 | 7.72 points" in cells(inflation)
+    verdicts = tabulate_verdicts(comparison.verdicts, *both)
     assert any("Age: Dice, macro" in row[0] for row in verdicts.rows)
     assert "nan" not in cells(verdicts).lower()
 

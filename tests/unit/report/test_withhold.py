@@ -5,8 +5,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tworulers.report.page import CohortTables, Findings
-from tworulers.report.sections import write_report
+from tworulers.report.findings import CohortTables, Findings
+from tworulers.report.lay_out import write_report
 from tworulers.report.withhold import NothingToShowError, hide_people, withhold_small_groups
 
 

@@ -9,19 +9,23 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tworulers.battery.within import ANSWERS
 from tworulers.io.audits import FRAMES, read_audit
 from tworulers.io.paths import Layout
-from tworulers.io.records import write_table
-from tworulers.schema import Audit, Paths, Regime, Ruler, Settings
-from tworulers.schema_sources import Attributes, Dataset, Grouping, ScoreTable
+from tworulers.io.records import OldTablesError, write_table
+from tworulers.schema.settings import Audit, Paths, Regime, Ruler, Settings
+from tworulers.schema.sources import Attributes, Dataset, Grouping, ScoreTable
+from tworulers.schema.tables import SCHEMA_VERSION, Scores
 from tworulers.stages.audit import audit
-from tworulers.tables import Scores
 
 COLUMNS = {
     f"{structure}/{metric}": f"gold_{metric}_{structure}"
     for metric in ("dice", "hd95", "ndsc")
     for structure in ("vb", "disc")
 }
+
+EMPTY = ("posthoc", "repeats", "label_shares", "equivalence")
+"""Tables that have rows only where something is found, patients repeat, labels are of two kinds, or margins asked."""
 
 
 @pytest.fixture
@@ -62,7 +66,21 @@ def test_ready_table(settings: Settings, tmp_path: Path) -> None:
     assert again.settings == replace(settings.audit, structures=[])
     assert again.metrics["hd95"].unit == "mm"
     for name in FRAMES:
-        assert len(getattr(again, name)) > 0 or name in ("posthoc",)
+        assert len(getattr(again, name)) > 0 or name in EMPTY
+
+
+def test_tables_of_an_older_schema_are_refused(settings: Settings, tmp_path: Path) -> None:
+    folder, _ = audit(settings, layout_of(settings, tmp_path))
+    assert pd.read_parquet(folder / "disparities.parquet").attrs == {
+        "schema_version": SCHEMA_VERSION
+    }
+    about = json.loads((folder / "audit.json").read_text())
+    del about["schema_version"]
+    (folder / "audit.json").write_text(json.dumps(about))
+    with pytest.raises(
+        OldTablesError, match=r"expected tables of schema version 3, found 1.*make them again"
+    ):
+        read_audit(folder)
 
 
 def test_two_runs_with_one_seed_write_the_same(settings: Settings, tmp_path: Path) -> None:
@@ -74,6 +92,23 @@ def test_two_runs_with_one_seed_write_the_same(settings: Settings, tmp_path: Pat
     assert texts[0][0] == texts[1][0]
     for name, frame in texts[0][1].items():
         pd.testing.assert_frame_equal(frame, texts[1][1][name])
+
+
+def test_margins_of_the_data_hold_for_its_own_scores_alone(
+    settings: Settings, tmp_path: Path, e2_table: pd.DataFrame
+) -> None:
+    """A ready table is of other data, whatever data set the configuration begins with."""
+    settings.dataset.margin = {"dice": 2.0, "failures": 10.0}
+    folder, _ = audit(settings, layout_of(settings, tmp_path))
+    assert read_audit(folder).settings.margin == {}
+    settings.scores = ScoreTable()
+    layout = pipeline_scores(settings, tmp_path, e2_table)
+    settings.audit = replace(settings.audit, margin={"failures": 20.0})
+    folder, record = audit(settings, layout)
+    found = read_audit(folder)
+    assert found.settings.margin == {"dice": 2.0, "failures": 20.0}
+    assert set(found.equivalence["failure_margin"]) == {0.2}
+    assert sum(record.metrics[f"answers/{name}"] for name in ANSWERS) == len(found.tests)
 
 
 def pipeline_scores(settings: Settings, folder: Path, table: pd.DataFrame) -> Layout:
@@ -141,7 +176,10 @@ def test_a_ruler_without_exams_audits_nothing(
 @pytest.mark.parametrize(
     ("metrics", "said"),
     [
-        (["dic"], "no metric is called 'dic' (did you mean 'dice'?); known: dice, ndsc, hd95"),
+        (
+            ["dic"],
+            "no metric is called 'dic' (did you mean 'dice'?); known: absolute_volume_error, dice",
+        ),
         (["dice", "hd95"], "'hd95' is asked for and not scored; the scores hold dice"),
     ],
 )

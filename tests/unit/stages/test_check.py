@@ -12,10 +12,12 @@ import yaml
 sys.path.insert(0, str(Path(__file__).parents[1] / "ingest"))
 from tiny_sources import STRUCTURES, draw_label, make_nnunet, save
 
+from tworulers.ingest.check import check_source
 from tworulers.io.paths import Layout
-from tworulers.schema import Check, Ruler, Settings, SplitSettings
-from tworulers.schema_sources import Attributes, Dataset, Grouping, Reading
-from tworulers.stages.check import check, check_source
+from tworulers.schema.running import Check
+from tworulers.schema.settings import Ruler, Settings, SplitSettings
+from tworulers.schema.sources import Attributes, Dataset, Grouping, Reading
+from tworulers.stages.check import check
 
 ROOT = Path(__file__).parents[3]
 

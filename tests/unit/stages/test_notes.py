@@ -5,13 +5,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tworulers.audit import AuditResult, audit_scores
+from tworulers.battery.audit import AuditResult, audit_scores
 from tworulers.cohort.grouping import assign_groups
-from tworulers.schema import Audit
-from tworulers.schema_sources import Attributes, Grouping
-from tworulers.stages._comparison import name_run
-from tworulers.stages._comparison import write_note as write_comparison_note
-from tworulers.stages.audit import collect_metrics, write_note
+from tworulers.report.briefs import note_audit, note_comparison
+from tworulers.runner.answers import collect_metrics, name_run
+from tworulers.schema.settings import Audit
+from tworulers.schema.sources import Attributes, Grouping
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +31,26 @@ def audited(
 
 
 def test_an_audit_is_told_by_grouping(audited: AuditResult) -> None:
-    note = write_note(audited, "Judged by experts.", "")
-    assert note.startswith("Judged by experts. 76 exams of 76 patients.\n\n**")
+    note = note_audit(audited, "Judged by experts.", "")
+    first, *rest = note.split("\n\n")
+    assert first.startswith("**By the experts' labels (gold, 76 exams)")
+    assert rest[0] == "Judged by experts. 76 exams of 76 patients."
+    assert rest[1].startswith("Answers of 3 tests")
     assert "| Sex | Female (n 38), Male (n 38) |" in note
     assert "may be there" in note
 
 
 def test_the_model_judged_by_itself_gets_no_verdict(audited: AuditResult) -> None:
-    note = write_note(audited, "Judged by itself.", "these are its own predictions")
+    note = note_audit(audited, "Judged by itself.", "these are its own predictions")
     assert note.endswith("No verdict: these are its own predictions.")
     assert "|" not in note
 
 
 def test_the_numbers_of_the_verdict_come_first(audited: AuditResult) -> None:
     names = list(collect_metrics(audited))
-    assert names[0] == "family/main/significant"
+    answers = ("differs", "differs_within_margin", "within_margin", "cannot_say")
+    assert names[:4] == [f"answers/{answer}" for answer in answers]
+    assert names[4] == "family/main/significant"
     places = {
         kind: [i for i, n in enumerate(names) if f"/{kind}/" in n] for kind in ("macro", "vb")
     }
@@ -64,9 +68,9 @@ def test_a_comparison_is_named_by_what_changes() -> None:
     }  # fmt: skip
     assert name_run(rulers, "mix", "gold_silver") == "rulers · mix: gold, silver"
     assert name_run(regimes, "truth", "gold_mix") == "regimes · gold, mix by truth"
-    note = write_comparison_note(rulers)
+    note = note_comparison(rulers)
     assert "too close to the model" in note
     assert "- Conclusions, adjusted p, main tests: other only 2" in note
     assert "not the patients" not in note
     assert note.endswith("what holds for the patients is what the best labels there are show.")
-    assert "concerns" not in write_comparison_note(regimes)
+    assert "concerns" not in note_comparison(regimes)

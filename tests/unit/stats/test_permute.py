@@ -8,16 +8,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from tworulers.stats.draw import named_stream
 from tworulers.stats.groups import GroupedSample, group_sample
 from tworulers.stats.permute import (
+    Shuffled,
     count_arrangements,
+    enumerate_tables,
     p_of_impact_ratio,
     p_of_parity_difference,
     p_of_ranks,
     permute_successes,
     permute_sums,
 )
-from tworulers.stats.resample import named_stream
 
 
 def sample_of(codes: np.ndarray, values: np.ndarray, patients: Any = None) -> GroupedSample:
@@ -35,6 +37,55 @@ def test_published_permutation_p(battery_golden: dict[str, Any]) -> None:
         assert (drawn.sizes == n).all()
         found = p_of_impact_ratio(np.array(counts)[:, 0], n, drawn)
         assert found == pytest.approx(published, abs=0.015), name
+
+
+def permute_counts(counts: list[tuple[int, int]], seed: int) -> tuple[Any, Any, Shuffled]:
+    s, n = np.array(counts).T
+    success = np.concatenate([np.arange(size) < some for some, size in counts])
+    sample = sample_of(np.repeat(np.arange(len(n)), n), success)
+    return s, n, permute_successes(sample, success, 500, named_stream(seed, "counts"))
+
+
+@pytest.mark.parametrize(
+    ("counts", "exact"),
+    [
+        ([(63, 65), (19, 19), (144, 144)], 0.6383),
+        ([(37, 38), (37, 38)], 1.0),
+        ([(112, 114), (114, 114)], 0.4978),
+    ],
+)
+def test_p_of_dir_and_dpd_do_not_depend_on_the_seed(
+    counts: list[tuple[int, int]], exact: float
+) -> None:
+    found = [permute_counts(counts, seed) for seed in range(3)]
+    assert {round(p_of_impact_ratio(*one), 4) for one in found} == {exact}
+    (dpd,) = {p_of_parity_difference(*one) for one in found}
+    s, n, null = found[0]
+    rate = s / n
+    as_large = null.sums @ np.diag(1 / n)
+    reached = np.ptp(as_large, axis=1) >= np.ptp(rate) - 1e-12
+    expected = stats.multivariate_hypergeom.pmf(null.sums[reached].astype(int), n, s.sum()).sum()
+    assert dpd == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("n", "total"), [((3, 5), 4), ((2, 0, 4), 6), ((4, 1, 3, 2), 5), ((6,), 2)]
+)
+def test_every_table_is_listed_once(n: tuple[int, ...], total: int) -> None:
+    tables = enumerate_tables(np.array(n), total)
+    assert tables is not None
+    every = [t for t in np.ndindex(*(size + 1 for size in n)) if sum(t) == total]
+    assert sorted(map(tuple, tables.tolist())) == every
+
+
+def test_beyond_so_many_tables_permutations_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = [(30, 40), (33, 35), (20, 30)]
+    exact = p_of_impact_ratio(*permute_counts(counts, 0))
+    assert enumerate_tables(np.full(12, 30), 180) is None
+    monkeypatch.setattr("tworulers.stats.permute.MOST_TABLES", 10)
+    s, n, null = permute_counts(counts, 0)
+    assert (null.chance, null.sums.shape) == (None, (500, 3))
+    assert p_of_impact_ratio(s, n, null) == pytest.approx(exact, abs=0.06)
 
 
 def test_golden_p_of_ranks(e2_table: pd.DataFrame, battery_golden: dict[str, Any]) -> None:

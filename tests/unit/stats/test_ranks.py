@@ -1,5 +1,6 @@
 """Rank tests and effects, against SciPy, pingouin, scikit-posthocs and worked cases."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tworulers.stats.groups import GroupedSample, group_sample
+from tworulers.stats.permute import p_of_ranks
 from tworulers.stats.ranks import compare_pairs, compare_ranks, compare_spreads
 
 SCORES = st.lists(st.sampled_from([0.5, 0.6, 0.7, 0.8, 0.9, np.inf]), min_size=2, max_size=12)
@@ -46,6 +48,28 @@ def test_ties_and_direction() -> None:
 def test_small_groups_without_ties_are_exact() -> None:
     found = compare_ranks(sample_of([1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]))
     assert (found.method, found.p) == ("exact", pytest.approx(2 / 35))
+
+
+def test_one_small_group_beside_a_large_one_is_quick() -> None:
+    rng = np.random.default_rng(0)
+    small, large = rng.normal(size=8), rng.normal(size=20_000)
+    start = time.process_time()
+    found = compare_ranks(sample_of(list(small), list(large)))
+    assert time.process_time() - start < 1
+    expected = stats.mannwhitneyu(small.round(9), large.round(9), method="asymptotic")
+    assert (found.method, found.p) == ("normal", expected.pvalue)
+
+
+def test_scores_that_differ_by_rounding_alone_tie() -> None:
+    sums, plain = [0.1 + 0.2] * 5, [0.3] * 5
+    assert sums[0] != plain[0]
+    sample = sample_of(sums, plain)
+    found = compare_ranks(sample)
+    assert (found.p, found.effect, found.highest) == (1.0, 0.0, None)
+    assert p_of_ranks(sample, 99, np.random.default_rng(0)) == 1.0
+    infinite = sample_of([np.inf, *sums], [np.inf, *plain])
+    assert compare_ranks(infinite).effect == 0.0
+    assert np.isinf(infinite.values).sum() == 2
 
 
 def test_no_variation_is_no_evidence() -> None:

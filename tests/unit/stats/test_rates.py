@@ -8,17 +8,17 @@ import pytest
 from fairlearn.metrics import demographic_parity_difference, demographic_parity_ratio
 from hypothesis import given
 from hypothesis import strategies as st
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+from scipy import stats
 
-from tworulers.schema import METRICS
+from tworulers.metrics.registry import METRICS
 from tworulers.stats.groups import group_sample
 from tworulers.stats.rates import (
-    clopper_pearson_interval,
     compare_rates,
+    count_effective,
     count_successes,
     newcombe_interval,
+    rate_interval,
     tabulate_rates,
-    wilson_interval,
 )
 
 
@@ -36,20 +36,34 @@ def test_success_is_strict_and_infinite_distance_fails() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=5))
-def test_intervals_agree_with_statsmodels(pairs: list[tuple[int, int]]) -> None:
+def test_intervals_agree_with_scipy(pairs: list[tuple[int, int]]) -> None:
     n = np.array([max(a, b, 1) for a, b in pairs])
     s = np.array([min(a, b) for a, b in pairs])
-    for ours, method in ((wilson_interval, "wilson"), (clopper_pearson_interval, "beta")):
-        low, high = ours(s, n)
-        expected = proportion_confint(s, n, method=method)
-        assert np.allclose(low, expected[0], atol=1e-9)
-        assert np.allclose(high, expected[1], atol=1e-9)
+    for ours, method in (("wilson", "wilson"), ("beta", "exact")):
+        found = np.array(rate_interval(s, n, method=ours))  # type: ignore[arg-type]
+        expected = [
+            stats.binomtest(*map(int, x)).proportion_ci(method=method)
+            for x in zip(s, n, strict=True)
+        ]
+        assert np.allclose(found.T, expected, atol=1e-9)
+        assert found.min() >= 0
+        assert found.max() <= 1
 
 
-def test_newcombe_agrees_with_statsmodels() -> None:
-    for s, n in (((37, 52), (38, 53)), ((0, 9), (10, 10)), ((20, 16), (20, 16))):
-        expected = confint_proportions_2indep(s[1], n[1], s[0], n[0], method="newcomb")
-        assert np.allclose(newcombe_interval(s, n), expected, atol=1e-9)
+def test_a_rate_without_exams_has_no_interval() -> None:
+    low, high = rate_interval(np.array([0, 0, 9]), np.array([0, 9, 9]))
+    assert (np.isnan(low[0]), low[1], high[2]) == (True, 0.0, 1.0)
+
+
+def test_newcombe_gives_the_published_examples() -> None:
+    """Newcombe 1998, table II, method 10, and no exam on one side."""
+    for s, n, expected in (
+        ((48, 56), (80, 70), (0.0524, 0.3339)),
+        ((3, 9), (10, 10), (0.1705, 0.8090)),
+        ((0, 10), (20, 10), (0.6791, 1.0)),
+    ):
+        assert np.allclose(newcombe_interval(s, n), expected, atol=5e-5)
+    assert np.isnan(newcombe_interval((0, 1), (0, 4))).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=2, max_size=4))
@@ -112,3 +126,29 @@ def test_missing_group_values_are_counted() -> None:
     pair = sample.keep([0, 1])
     found = compare_rates(count_successes(pair, 0.8, METRICS["dice"]), pair.sizes)
     assert found.dir == pytest.approx(0.888889, abs=1e-6)
+
+
+def test_repeated_patients_count_as_fewer_exams() -> None:
+    rng = np.random.default_rng(0)
+    one = rng.random(20) < 0.7
+    before = np.empty(0)
+    groups = pd.Series(pd.Categorical(["a"] * 12 + ["b"] * 8, ["a", "b"], ordered=True))
+    for copies in (1, 2, 3):
+        success = np.repeat(one, copies)
+        sample = group_sample(
+            success.astype(float),
+            groups.repeat(copies).reset_index(drop=True),
+            np.repeat(np.arange(20), copies),
+        )
+        hits, n = count_effective(sample, success)
+        plain = np.array([one[:12].sum(), one[12:].sum()]) / [12, 8]
+        assert hits / n == pytest.approx(plain)
+        if copies == 1:
+            assert (n == [12, 8]).all()
+            continue
+        # copies of an exam add nothing
+        assert n == pytest.approx([12, 8], rel=0.05)
+        before = n if copies == 2 else before
+        assert (n <= before + 1e-9).all()
+    saturated = count_effective(sample, np.ones(60, dtype=bool))
+    assert saturated[1] == pytest.approx([12, 8])

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tworulers.stats.draw import named_stream
+from tworulers.stats.interval import Interval
 from tworulers.stats.rates import impact_ratio
 from tworulers.stats.resample import (
-    Interval,
     UnitPatterns,
     bootstrap_interval,
     draw_tables,
     exact_interval,
     find_patterns,
-    named_stream,
 )
 
 

@@ -1,0 +1,1 @@
+"""Writers of runs at once, and writers killed."""

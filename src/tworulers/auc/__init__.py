@@ -1,0 +1,1 @@
+"""The AUC matrix of a risk score, its intervals, metrics and uses."""

@@ -1,0 +1,1 @@
+"""The audit of one model by one ruler."""

@@ -1,0 +1,30 @@
+"""Texts that a person types without quotes, in the spelling that Hydra's grammar reads back as the same text."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+_PLAIN = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
+_WORDS = {"true", "false", "null", "nan", "inf"}
+_SPECIAL = re.compile(r"[\\()\[\]{}:=,\s]")
+
+
+def quote_text(text: str) -> str:
+    """Write a text as it is where that reads as text, else in quotes."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return "'" + re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'") + "'"
+
+
+def write_list(texts: Sequence[str]) -> str:
+    """Write a list of texts."""
+    return f"[{','.join(map(quote_text, texts))}]"
+
+
+def write_mapping(values: Mapping[str, str]) -> str:
+    """Write a mapping from names, which are escaped, to values, which stand as they are."""
+    pairs = (f"{_SPECIAL.sub(_escape, name)}: {value}" for name, value in values.items())
+    return "{" + ", ".join(pairs) + "}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\{found[0]}"

@@ -1,0 +1,1 @@
+"""What changing the ruler does to an audit."""

@@ -1,0 +1,1 @@
+"""The embedded cohort: people, images, experts' labels and the truth."""

@@ -1,0 +1,1 @@
+"""Every sentence that is said of results, made from their facts."""

@@ -1,0 +1,1 @@
+"""What predictions are judged by: kinds of ruler, each a class."""

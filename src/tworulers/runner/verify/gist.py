@@ -1,0 +1,210 @@
+"""What a result has in common with the same result of another machine: its means, and its words."""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tworulers.io.records import VERSION, write_text
+from tworulers.runner.verify.unequal import (
+    Agree,
+    Mask,
+    Unequal,
+    compare_frames,
+    find_missing,
+    list_contents,
+    list_leaves,
+)
+from tworulers.schema.result_files import SCORES
+from tworulers.schema.tables import SCHEMA_VERSION
+
+KEYS = ("family", "metric", "structure", "grouping", "group")
+"""The columns that say what a row is about, as far as a table has them."""
+
+MEANS = ("mean", "mean_base", "mean_other")
+WORDS = ("answer", "significant", "verdict", "mechanism", "flip", "sentence")
+SAID = frozenset({"question", "answer", "remarks", "sentences", "verdict"})
+"""The keys of JSON documents below which texts for readers stand."""
+
+TEXT = "text"
+"""The column of the texts of a document."""
+
+NUMBER = re.compile(r"(?:[<>=≤≥]\s*)?[-−+]?\d(?:[\d,.]*\d)?(?:e[-+]?\d+)?")
+PLACES = 4
+
+LONG = 40
+"""Characters of a text; of longer ones a record keeps a digest, where a table has more than `FEW_ROWS`."""
+
+FEW_ROWS = 20
+
+Gist = Mapping[str, pd.DataFrame]
+"""By the name of a table or document: its means and words, by row; rows are named `main/dice/macro/sex`."""
+
+
+class GistError(ValueError):
+    """A file is no record of a result."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far two means may lie apart: `points` where both are within -1 and 1, else that `share` of the larger."""
+
+    points: float = 0.01
+    share: float = 0.05
+
+    def agree(self, one: pd.Series, other: pd.Series) -> Mask:
+        """Tell which means agree; two that are undefined do, and two that are endless in one direction."""
+        left, right = one.to_numpy(np.float64), other.to_numpy(np.float64)
+        size = np.maximum(np.abs(left), np.abs(right))
+        allowed = np.where(size <= 1, self.points, self.share * size)
+        with np.errstate(invalid="ignore"):
+            # Written numbers are rounded, so that .01 is not beyond .01.
+            near = np.abs(left - right) <= allowed + 10.0**-PLACES
+        both = np.isfinite(left) & np.isfinite(right)
+        same = (left == right) | (np.isnan(left) & np.isnan(right))
+        return np.asarray(np.where(both, near, same), dtype=bool)
+
+
+def read_gist(folder: Path) -> dict[str, pd.DataFrame]:
+    """Read the means and words of every table and document below a folder of results."""
+    found = {}
+    for name, path in list_contents(folder).items():
+        if path.suffix == ".parquet":
+            gist = gather_table(pd.read_parquet(path), path.name)
+        elif path.suffix == ".json":
+            gist = gather_document(json.loads(path.read_text(encoding="utf-8")))
+        else:
+            continue
+        if len(gist.columns):
+            found[name] = gist
+    return found
+
+
+def gather_table(table: pd.DataFrame, file: str) -> pd.DataFrame:
+    """Gather the means and words of a table; of scores, the means over their exams."""
+    if file == SCORES:
+        by = table.groupby(["metric", "structure"], sort=False)["value"]
+        table = by.mean().rename("mean").reset_index()
+    elif "exam_id" in table.columns:
+        return pd.DataFrame()
+    columns = [name for name in MEANS if name in table.columns]
+    columns += [name for name in WORDS if name in table.columns and not _is_count(table[name])]
+    gist = table[columns].set_axis(pd.Index(name_rows(table), dtype=object))
+    for name in columns:
+        if name in MEANS:
+            gist[name] = gist[name].astype(np.float64).round(PLACES)
+        else:
+            gist[name] = [part_numbers(str(value)) for value in gist[name]]
+    return gist
+
+
+def gather_document(content: Any) -> pd.DataFrame:
+    """Gather what a JSON document says to readers."""
+    said = {
+        place: part_numbers(value)
+        for place, value in list_leaves(content)
+        if isinstance(value, str) and SAID & set(place.split("."))
+    }
+    return pd.DataFrame({TEXT: pd.Series(said, dtype=object)}) if said else pd.DataFrame()
+
+
+def name_rows(table: pd.DataFrame) -> list[str]:
+    """Name each row after what it is about; of several about one thing, the later ones get a number."""
+    keys = [key for key in KEYS if key in table.columns]
+    plain = ["/".join(map(str, row)) for row in table[keys].itertuples(index=False)]
+    seen: Counter[str] = Counter()
+    names = []
+    for name in plain:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
+
+
+def part_numbers(text: str) -> str:
+    """Write a text without its numbers, each a `#`."""
+    return NUMBER.sub("#", text)
+
+
+def compare_gists(one: Gist, other: Gist, tolerance: Tolerance) -> Iterator[Unequal]:
+    """Compare means within a tolerance, and words letter by letter, table by table."""
+
+    def choose(column: str) -> Agree:
+        return tolerance.agree if column in MEANS else _read_alike
+
+    yield from find_missing(one, other)
+    for name in sorted(one.keys() & other.keys()):
+        yield from compare_frames(name, one[name], other[name], choose)
+
+
+def write_gist(gist: Gist, path: Path) -> None:
+    """Write a gist as JSON, a line a table, to be kept and compared with."""
+    known: dict[tuple[str, ...], str] = {}
+    lines = []
+    for name, table in gist.items():
+        rows = tuple(table.index)
+        first = known.setdefault(rows, name)
+        content = {"rows": list(rows) if first == name else first}
+        for column in table.columns:
+            content[column] = [_spell(value, len(rows)) for value in table[column]]
+        lines.append(f"{json.dumps(name)}: {json.dumps(content, allow_nan=False)}")
+    tables = ",\n".join(lines)
+    write_text(f'{{"{VERSION}": {SCHEMA_VERSION}, "tables": {{\n{tables}\n}}}}\n', path)
+
+
+def load_gist(path: Path) -> dict[str, pd.DataFrame]:
+    """Read back what `write_gist` wrote.
+
+    Raises
+    ------
+    GistError : it is damaged, none of ours, or of another version.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version, tables = content[VERSION], content["tables"]
+        rows = {name: columns.pop("rows") for name, columns in tables.items()}
+        names = {name: rows[of] if isinstance(of, str) else of for name, of in rows.items()}
+        frames = {
+            name: _type_means(pd.DataFrame(columns, index=pd.Index(names[name], dtype=object)))
+            for name, columns in tables.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise GistError(f"{path} is no record of a result that `--record` wrote") from error
+    if version != SCHEMA_VERSION:
+        raise GistError(
+            f"{path} records tables of schema version {version}, today's are of version {SCHEMA_VERSION}; "
+            f"write it anew with --record {path}"
+        )
+    return frames
+
+
+def _spell(value: Any, rows: int) -> Any:
+    """Write a value as JSON knows it: endless means as text, undefined ones as null, many long texts as digests."""
+    if isinstance(value, str):
+        return _shorten(value) if rows > FEW_ROWS else value
+    if math.isnan(value):
+        return None
+    return float(value) if math.isfinite(value) else str(value)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONG else f"~{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+def _is_count(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and column.dtype != bool
+
+
+def _type_means(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.astype({name: np.float64 for name in MEANS if name in frame.columns})
+
+
+def _read_alike(one: pd.Series, other: pd.Series) -> Mask:
+    return np.asarray(one.map(_shorten) == other.map(_shorten), dtype=bool)

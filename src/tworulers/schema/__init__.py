@@ -1,0 +1,1 @@
+"""Words, settings and tables: what everything else is written in."""

@@ -1,0 +1,28 @@
+"""What the files of results are called, each spelled once."""
+
+COHORT = "cohort.parquet"
+SPLITS = "splits.parquet"
+PLANS = "plans.json"
+DATASET = "dataset.json"
+"""Which channels and labels plans are for, under nnU-Net's name."""
+
+CHOICE = "choice.json"
+LABELS = "labels"
+"""The folder of the label maps of an annotation or a prediction."""
+
+CONFIDENCE = "confidence.parquet"
+SCORES = "scores.parquet"
+BEYOND = "beyond.parquet"
+"""Scores of test exams without an expert label, by a ruler made of predictions."""
+
+SUMMARY = "summary.json"
+"""The numbers of a result that MLflow shows as metrics."""
+
+VOLUMES = "volumes.parquet"
+FAULTS = "faults.json"
+
+COUNTED = "metrics.json"
+"""Counts of answers and means of scores in a report, which `dvc metrics` shows."""
+
+GROUP_SCORES, CURVES = "scores.csv", "curves.csv"
+"""Scores by group, and how folds learnt, in a report, which `dvc plots` shows."""

@@ -1,0 +1,1 @@
+"""Networks on files: images and labels prepared, folds trained, ensembles chosen and put to work."""

@@ -1,0 +1,74 @@
+"""How well folds predict their validation exams, apart for exams that experts and that machines labelled."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tworulers.io.records import made_by, read_table, require
+from tworulers.recipe.task import CROSS_VALIDATION, CURVE
+from tworulers.schema.settings import MACRO, Provenance
+from tworulers.training.folds import fold_folders, number_of
+
+CURVES = ("train_loss", "val_loss", "pseudo_dice", "learning_rate")
+
+
+def read_validation(model: Path) -> pd.DataFrame:
+    """Read the Dice of the validation exams of all folds: `exam_id`, `structure`, `dice`, `fold`.
+
+    Raises
+    ------
+    MissingInputError : the model, or a fold of it, is not trained to its end.
+    """
+    folders = fold_folders(require(model, made_by("train")))
+    return pd.concat(
+        [
+            read_table(folder / CROSS_VALIDATION, "train").assign(fold=number_of(folder))
+            for folder in folders
+        ]
+    )
+
+
+def read_curves(model: Path) -> dict[str, list[float]]:
+    """Read how each fold learnt, as lists over epochs by fold and quantity."""
+    curves = {folder.name: read_table(folder / CURVE, "train") for folder in fold_folders(model)}
+    return {
+        f"{fold}/{name}": [float(value) for value in curve[name]]
+        for fold, curve in curves.items()
+        for name in CURVES
+    }
+
+
+def average_validation(validation: pd.DataFrame) -> pd.DataFrame:
+    """Average Dice over the validation exams of each fold, by who drew the labels and over all of them.
+
+    Parameters
+    ----------
+    validation : `exam_id`, `structure`, `dice` (NaN where undefined), `fold`, `provenance`.
+
+    Returns
+    -------
+    One row a `labels` (gold, silver, and mixed for both together, where there are both) and `structure`, with the macro
+    last, a column a fold, `defined` exams of all folds, and `exams`.
+    """
+    kinds = sorted(validation["provenance"].unique())
+    parts = {str(kind): validation[validation["provenance"] == kind] for kind in kinds}
+    if len(parts) > 1:
+        parts[Provenance.MIXED.value] = validation
+    return pd.concat(
+        [_average(part).assign(labels=name) for name, part in parts.items()], ignore_index=True
+    )
+
+
+def _average(part: pd.DataFrame) -> pd.DataFrame:
+    by_fold = part.pivot_table(
+        index="structure", columns="fold", values="dice", sort=False, dropna=False
+    )
+    counts = part.groupby("structure", sort=False)["dice"].agg(["count", "size"])
+    macro = part.groupby(["exam_id", "structure"])["dice"].mean().groupby("exam_id").count()
+    by_fold.loc[MACRO] = by_fold.mean()
+    table = by_fold.reset_index()
+    defined = counts["count"].to_dict() | {MACRO: int((macro > 0).sum())}
+    exams = counts["size"].to_dict() | {MACRO: part["exam_id"].nunique()}
+    return table.assign(
+        defined=table["structure"].map(defined), exams=table["structure"].map(exams)
+    )

@@ -1,0 +1,125 @@
+"""A page as a reader sees it in a browser: where things lie, how many words, what axe says, and how it prints."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WIDE, NARROW, HEIGHT = 1280, 400, 800
+MEASURE = """() => {
+  const bottom = Math.max(...[...document.querySelectorAll(".answer")].map(e => e.getBoundingClientRect().bottom));
+  const box = name => document.querySelector(name)?.getBoundingClientRect();
+  const table = box(".glance"), figure = box("figure");
+  return {answers: bottom, table: table ? table.bottom : 0, figure: figure ? figure.top : 0,
+    words: document.body.innerText.split(/\\s+/).filter(Boolean).length,
+    sideways: document.documentElement.scrollWidth - window.innerWidth};
+}"""
+WITHOUT_PATHS = """() => document.querySelectorAll("svg").forEach(drawing => {
+  [...drawing.children].forEach(part => { if (part.tagName !== "title") part.remove(); });
+})"""
+"""The paths of drawings are nothing that axe looks at, and take it minutes."""
+
+OPEN = '() => document.querySelectorAll("details").forEach(part => { part.open = true; })'
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A page at one width: pixels from the top, words before anything is unfolded, and faults that axe found."""
+
+    answers: float
+    table: float
+    figure: float
+    words: int
+    sideways: float
+    faults: list[str]
+
+
+@contextmanager
+def open_browser() -> Iterator[Any]:
+    """Start a headless browser; a test without one is skipped by name."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs the program chromium")
+    with api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def look(browser: Any, file: Path, width: int) -> Seen:
+    """Look at a page at a width: first as it opens, then, all unfolded, with axe."""
+    axe = Path(pytest.importorskip("axe_playwright_python").__file__).with_name("axe.min.js")
+    context = browser.new_context(viewport={"width": width, "height": HEIGHT}, bypass_csp=True)
+    page = context.new_page()
+    page.goto(file.resolve().as_uri())
+    measured = page.evaluate(MEASURE)
+    page.evaluate(WITHOUT_PATHS)
+    page.evaluate(OPEN)
+    page.evaluate(axe.read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")["violations"]
+    faults = [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+    context.close()
+    return Seen(faults=faults, **measured)
+
+
+def reach_by_keyboard(browser: Any, file: Path) -> list[str]:
+    """Open the first fold with the keyboard alone, and return the headings that are open then."""
+    page = browser.new_page()
+    page.goto(file.resolve().as_uri())
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.tagName") == "SUMMARY":
+            break
+    page.keyboard.press("Enter")
+    return list(
+        page.evaluate(
+            '() => [...document.querySelectorAll("details[open] > summary")].map(s => s.innerText)'
+        )
+    )
+
+
+def print_page(browser: Any, file: Path, target: Path) -> Any:
+    """Print a page to PDF as its own style asks, and open that."""
+    reader = pytest.importorskip("pdfplumber")
+    page = browser.new_page()
+    page.goto(file.resolve().as_uri())
+    page.pdf(path=str(target), prefer_css_page_size=True, print_background=True)
+    return reader.open(target)
+
+
+def list_printed_tables(browser: Any, file: Path) -> list[str]:
+    """Return the last heading of every table that is printed."""
+    page = browser.new_page()
+    page.goto(file.resolve().as_uri())
+    page.emulate_media(media="print")
+    page.evaluate(OPEN)
+    return list(
+        page.evaluate(
+            """() => [...document.querySelectorAll("table")].filter(t => t.offsetParent !== null)
+            .map(t => t.querySelector("thead th:last-child").innerText)"""
+        )
+    )
+
+
+def check_print(browser: Any, file: Path, target: Path, most: int) -> None:
+    """Hold a printed page to its number of pages, and the last column of each of its tables to the paper."""
+    printed = print_page(browser, file, target)
+    assert len(printed.pages) <= most
+    words = [(word, page.width) for page in printed.pages for word in page.extract_words()]
+    assert all(word["x0"] >= 0 and word["x1"] <= width for word, width in words)
+    text = "".join("".join(word["text"] for word, _ in words).split())
+    headings = list_printed_tables(browser, file)
+    assert len(headings) > 5
+    for heading in dict.fromkeys(headings):
+        wanted = "".join(heading.split())
+        assert text.count(wanted) >= headings.count(heading) or _broken(wanted, text), heading
+
+
+def _broken(heading: str, text: str) -> bool:
+    """Tell whether a heading stands in several lines of a narrow column, between those of its neighbours."""
+    return all(part in text for part in (heading[:4], heading[-4:]))

@@ -1,0 +1,86 @@
+"""Every command that answers ends in the same page: tables by one ruler, by two, of two models, and risk scores."""
+
+import html
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project.at(tmp_path)
+    rng, n = np.random.default_rng(0), 60
+    exams = pd.DataFrame({"exam_id": [f"e{x}" for x in range(n)], "sex": ["F", "M"] * (n // 2)})
+    first = exams.assign(dice_a=np.clip(rng.normal(0.88, 0.03, n), 0, 1))
+    worse = np.where(exams["sex"] == "F", 0.06, 0)
+    first.to_csv(tmp_path / "v1.csv", index=False)
+    first.assign(dice_a=first["dice_a"] - worse).to_csv(tmp_path / "v2.csv", index=False)
+    first.assign(dice_a=0.97 + 0.2 * (first["dice_a"] - 0.88)).to_csv(
+        tmp_path / "machine.csv", index=False
+    )
+    event = rng.integers(0, 2, 400)
+    risk = pd.DataFrame({"id": range(400), "sex": ["F", "M"] * 200, "event": event})
+    risk["score"] = np.clip(0.3 * event + rng.uniform(0, 0.7, 400), 0, 1)
+    risk.to_csv(tmp_path / "risk.csv", index=False)
+    return project
+
+
+def read_page(project: Project, said: str) -> str:
+    told = re.findall(r"report: (\S+index\.html)", said)
+    assert len(told) == 1, said
+    file = project.folder / told[0]
+    tables = list((file.parent / "tables").glob("*.csv"))
+    assert tables
+    assert all(len(pd.read_csv(table)) for table in tables)
+    return html.unescape(file.read_text())
+
+
+QUICK = ("tracking=off", "attributes=sex", "audit=quick")
+GOLD = ("scores.file=v1.csv", "scores.provenance=gold")
+
+
+def test_a_table_by_one_ruler_ends_in_a_page(project: Project) -> None:
+    done = project.run("audit", *QUICK, *GOLD)
+    assert done.status == 0, done.said
+    page = read_page(project, done.said)
+    assert "By the experts' labels (gold, 60 exams)" in page
+    assert "Digest of scores.file" in page
+    assert "tworulers " in page.split("Versions")[1][:200]
+
+
+def test_tables_by_two_rulers_end_in_a_page_of_both(project: Project) -> None:
+    asked = ("against.file=machine.csv", "against.provenance=silver")
+    done = project.run("compare", *QUICK, *GOLD, *asked)
+    assert done.status == 0, done.said
+    page = read_page(project, done.said)
+    assert "with the silver ruler in place of gold" in page
+    assert 'scope="col">What changing the ruler did<' in page
+
+
+def test_tables_of_two_models_end_in_a_page_of_both(project: Project) -> None:
+    other = ("against.file=v2.csv", "against.provenance=gold", "against.model=v2")
+    done = project.run("compare", *QUICK, *GOLD, "scores.model=v1", *other)
+    assert done.status == 0, done.said
+    page = read_page(project, done.said)
+    assert "Model v1: By the experts" in page
+    assert "Model v2: By the experts" in page
+    assert 'scope="col">What became of the gap<' in page
+    assert "Gap wider" in page
+    assert "a of v2 minus v1" not in page
+    assert "of 1 gap between groups 1 grew" in page
+
+
+def test_risk_scores_end_in_the_same_page(project: Project) -> None:
+    asked = ("risk.file=risk.csv", "risk.score=score", "risk.outcome=event", "risk.event=1")
+    done = project.run(
+        *("risk", "tracking=off", *asked, "risk.unit=id", "+risk.groups.sex=sex"),
+    )
+    assert done.status == 0, done.said
+    page = read_page(project, done.said)
+    assert "Over all rows the score has an AUC of 0." in page
+    assert page.count('class="answer"') == 2
