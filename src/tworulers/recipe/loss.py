@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.modules.loss import _Loss
 
+from tworulers.recipe.processes import sum_over_processes
+
 SMOOTH = 1e-5
 SMALLEST = 1e-8
 
@@ -49,7 +51,7 @@ def soft_dice(
     present = truth.sum(axes, dtype=torch.float32)
     if batch_dice:
         sums = torch.stack([overlap.sum(0), predicted.sum(0), present.sum(0)])
-        overlap, predicted, present = _sum_over_processes(sums)
+        overlap, predicted, present = sum_over_processes(sums)
     union = (predicted + present + SMOOTH).clamp_min(SMALLEST)
     return ((2 * overlap + SMOOTH) / union).mean()
 
@@ -177,13 +179,3 @@ def pseudo_dice(counts: OverlapCounts) -> Tensor:
 def smooth_pseudo_dice(previous: float | None, current: float) -> float:
     """Exponential average over epochs: nine tenths of the past, the first value as it is."""
     return current if previous is None else 0.9 * previous + 0.1 * current
-
-
-def _sum_over_processes(sums: Tensor) -> Tensor:
-    """Sum over data-parallel processes, with gradient; the tensor itself where there is one."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return sums
-    from torch.distributed.nn.functional import all_reduce
-
-    summed: Tensor = all_reduce(sums)  # type: ignore[no-untyped-call]
-    return summed

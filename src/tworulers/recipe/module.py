@@ -27,6 +27,7 @@ from tworulers.recipe.loss import (
 )
 from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import ConfigurationPlan
+from tworulers.recipe.processes import count_processes, sum_over_processes
 from tworulers.recipe.resenc import ResidualEncoderUNet
 from tworulers.recipe.schedule import build_optimizer, learning_rate
 from tworulers.recipe.space_to_depth import SpaceToDepthUNet, start_from_background
@@ -192,22 +193,15 @@ class SegmentationModule(pl.LightningModule):
         if self._counts is None:
             return float("nan")
         counts = self._counts
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            summed = torch.stack(
-                [counts.true_positive, counts.false_positive, counts.false_negative]
-            )
-            torch.distributed.all_reduce(summed)
-            counts = OverlapCounts(*summed)
-        return float(pseudo_dice(counts).nanmean())
+        summed = sum_over_processes(
+            torch.stack([counts.true_positive, counts.false_positive, counts.false_negative])
+        )
+        return float(pseudo_dice(OverlapCounts(*summed)).nanmean())
 
     def _mean(self, losses: list[Tensor]) -> float:
         if not losses:
             return float("nan")
-        mean = torch.stack(losses).mean()
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            torch.distributed.all_reduce(mean)
-            mean /= torch.distributed.get_world_size()
-        return float(mean)
+        return float(sum_over_processes(torch.stack(losses).mean())) / count_processes()
 
 
 def _freeze_heads(network: nn.Module, weights: Sequence[float]) -> None:

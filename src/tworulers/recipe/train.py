@@ -28,6 +28,7 @@ from tworulers.recipe.module import EpochRecord, SegmentationModule, save_weight
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
 from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device
+from tworulers.recipe.processes import leave_processes
 from tworulers.recipe.store import StoredExam, load_geometry, store_probabilities
 from tworulers.recipe.task import (
     BEST,
@@ -182,6 +183,7 @@ def _fit(
     )
     kept = find_checkpoint(scratch, tell)
     trainer.fit(module, data, ckpt_path=kept, weights_only=True)
+    leave_processes()
     return module
 
 

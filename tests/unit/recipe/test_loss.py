@@ -21,6 +21,7 @@ from tworulers.recipe.loss import (
     smooth_pseudo_dice,
     soft_dice,
 )
+from tworulers.recipe.processes import leave_processes
 from tworulers.recipe.schedule import poly_rate
 
 GOLDEN = json.loads(
@@ -141,6 +142,7 @@ def test_dice_and_its_gradient_agree_with_monai(batch_dice: bool) -> None:
 
 
 def sum_in_two_processes(rank: int, folder: str) -> None:
+    before = set(Path("/proc/self/task").iterdir())
     store = torch.distributed.FileStore(f"{folder}/store", 2)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
     logits, target = two_samples()
@@ -148,7 +150,10 @@ def sum_in_two_processes(rank: int, folder: str) -> None:
     dice = soft_dice(own, target[rank : rank + 1], batch_dice=True)
     dice.backward()
     torch.save((dice.detach(), own.grad), f"{folder}/{rank}.pt")
-    torch.distributed.destroy_process_group()
+    del dice, own
+    leave_processes()
+    # A thread that is left would be ended by the end of the interpreter, and abort the process if it asks for it then.
+    assert set(Path("/proc/self/task").iterdir()) <= before
 
 
 def two_samples() -> tuple[Tensor, Tensor]:
