@@ -1,7 +1,7 @@
 """What other stages left: rulers, audits and everything there is to tell of."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +17,15 @@ from tworulers.runner.settings import load_choice
 from tworulers.schema.result_files import SUMMARY
 from tworulers.schema.settings import Distortion, Regime, Ruler, Settings
 from tworulers.study import Study
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was found, and of what it was found: the cohort, None where there is none, and rulers by regime and name."""
+
+    findings: Findings
+    cohort: pd.DataFrame | None
+    rulers: dict[tuple[str, str], Ruler]
 
 
 def find_ruler(folder: Path, layout: Layout) -> Ruler:
@@ -89,7 +98,7 @@ def find_related(regime: str | None, models: Iterable[str], root: Path) -> froze
     return frozenset(name for name in models if learnt.get(name, set()) & own)
 
 
-def read_findings(settings: Settings, layout: Layout) -> Findings:
+def read_findings(settings: Settings, layout: Layout) -> Read:
     """Read every audit and comparison there is.
 
     Raises
@@ -107,10 +116,9 @@ def read_findings(settings: Settings, layout: Layout) -> Findings:
         reason = str(summary["not_audited_because"])
         empty.append(Unjudged(*side, ruler.title, str(ruler.provenance), reason))
     findings = Findings("", "", {})
+    cohort = read_cohort(layout) if rulers and layout.cohort_table.is_file() else None
     if rulers:
-        people = pd.DataFrame(columns=["exam_id", "patient_id"])
-        if layout.cohort_table.is_file():
-            people = read_cohort(layout)
+        people = pd.DataFrame(columns=["exam_id", "patient_id"]) if cohort is None else cohort
         study = load_audited(layout, folders, rulers, people, settings.attributes)
         load_comparisons(study, layout)
         dataset = settings.dataset.title or settings.dataset.name
@@ -120,4 +128,5 @@ def read_findings(settings: Settings, layout: Layout) -> Findings:
             f"no audit with a verdict below {layout.relative(layout.audits)}; "
             f"{made_by('audit')} makes one{layout.how_to_fill}"
         )
-    return replace(findings, unjudged=[*findings.unjudged, *empty])
+    told = replace(findings, unjudged=[*findings.unjudged, *empty])
+    return Read(told, cohort, rulers)

@@ -7,37 +7,35 @@ import numpy as np
 
 from tworulers.io.images import ImageError, read_image
 from tworulers.io.paths import Layout
-from tworulers.io.results import read_cohort
 from tworulers.progress import say
-from tworulers.report.findings import Findings, WorstExam
+from tworulers.report.findings import WorstExam
 from tworulers.report.view import make_view
 from tworulers.report.worst_figure import Worst, cut_slice, find_worst
 from tworulers.rulers.find import make_ruler
 from tworulers.rulers.kinds import RulerKind
 from tworulers.runner.material import gather_material
-from tworulers.runner.reading import find_ruler
+from tworulers.runner.reading import Read
 from tworulers.schema.settings import Settings
 
 
-def read_worst(findings: Findings, settings: Settings, layout: Layout) -> list[WorstExam]:
+def read_worst(read: Read, settings: Settings, layout: Layout) -> list[WorstExam]:
     """Read the worst exam of each group by each ruler, those whose image, prediction and reference are at hand."""
-    worst = find_worst(make_view(findings))
-    if settings.report.shared or not worst or not layout.cohort_table.is_file():
+    worst, cohort = find_worst(make_view(read.findings)), read.cohort
+    if settings.report.shared or not worst or cohort is None:
         return []
-    cohort = read_cohort(layout)
     cells = zip(cohort["exam_id"], cohort["image"], strict=True)
     images = {str(exam): layout.root / str(cell) for exam, cell in cells}
-    kinds: dict[Path, RulerKind] = {}
+    kinds: dict[tuple[str, str], RulerKind] = {}
     found = []
     for one in worst:
         result = one.audit.result
-        folder = layout.audit(result.regime, result.ruler)
+        side = (result.regime, result.ruler)
         try:
-            if folder not in kinds:
-                ruler = find_ruler(folder, layout)
+            if side not in kinds:
+                ruler = read.rulers[side]
                 material = gather_material(ruler.name, settings, layout, cohort)
-                kinds[folder] = make_ruler(ruler, material)
-            found.append(_read(one, kinds[folder], images, layout))
+                kinds[side] = make_ruler(ruler, material)
+            found.append(_read(one, kinds[side], images, layout))
         except (ValueError, OSError, ImageError, KeyError) as error:
             say(f"no picture of {one.exam_id} by {result.ruler}: {error}")
     return found

@@ -29,14 +29,15 @@ REFERENCE_VOLUME = "reference_mm3"
 
 def report(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Write the page and its figures from the cohort, the audits and the comparisons."""
-    findings = read_findings(settings, layout)
+    read = read_findings(settings, layout)
+    findings = read.findings
     first = make_view(findings).first
     findings = replace(
         findings,
         cohort=read_cohort_tables(layout, findings.audits.values()),
         commands=list_commands(settings),
         facts=list_facts(digest_inputs(layout, findings)),
-        worst=read_worst(findings, settings, layout),
+        worst=read_worst(read, settings, layout),
         configuration=read_configuration(first, layout),
     )
     headline = write_page(findings, settings.report, layout, read_curves(settings, layout))

@@ -13,7 +13,7 @@ from tworulers.schema.settings import Settings
 
 def show(settings: Settings, layout: Layout) -> None:
     """Print the verdict table, the two sentences, the path of the page, and what it all cost."""
-    conclude(end_answer(make_view(read_findings(settings, layout))), tell_page(layout))
+    conclude(end_answer(make_view(read_findings(settings, layout).findings)), tell_page(layout))
     costs = list_costs(layout)
     if costs:
         tell(tabulate_costs(costs, settings.cost))
