@@ -121,5 +121,8 @@ def test_data_that_are_not_there_stop_the_inventory_before_anything_is_replaced(
         [*command, "dataset.root=/not/there"], cwd=project, env=env, capture_output=True, text=True
     )
     assert gone.returncode == 1
-    assert "no dataset.json in dataset.root, /not/there" in gone.stderr
+    assert (
+        "dataset.root is /not/there, which is not there; set dataset.root to the folder"
+        in gone.stderr
+    )
     assert not (project / "artifacts").exists()

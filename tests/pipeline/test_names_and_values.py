@@ -201,6 +201,9 @@ def test_a_data_set_is_called_as_its_dataset_json_says(project: Project, tmp_pat
     done = check(project, root)
     assert done.status == 1
     assert "structures are not named: there is no dataset.json in dataset.root" in done.said
+    done = check(project, tmp_path / "moved")
+    assert done.status == 1
+    assert f"dataset.root is {tmp_path / 'moved'}, which is not there" in done.said
 
 
 def test_swapped_structures_stop_before_any_image_is_read(project: Project, tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
         return
     given = OmegaConf.select(config, "dataset.root")
     root = None if given is None else Path(given).expanduser()
+    if root is not None and not root.is_dir():
+        raise ValueError(
+            f"dataset.root is {given}, which is {'no folder' if root.exists() else 'not there'}; set dataset.root to "
+            "the folder of the data"
+        )
     if root is None or not (root / "dataset.json").is_file():
         raise ValueError(
             f"structures are not named: there is no dataset.json in dataset.root, {given or 'which is not set'}; set "
