@@ -5,11 +5,12 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tworulers.runner.graph.code import digest_code, save_digests
+from tworulers.runner.graph.code import NOT_MAKING, digest_code, digest_making, save_digests
 from tworulers.runner.graph.imports import HARMLESS, Sources, find_module, is_harmless, list_sources
 from tworulers.runner.graph.syntax import digest_syntax
 from tworulers.runner.graph.table import TABLE
@@ -112,6 +113,16 @@ def does_nothing(path: Path) -> bool:
 def test_harmless_modules_exist_and_are_few() -> None:
     assert all(find_module(module, ROOT / "src") for module in HARMLESS)
     assert len(HARMLESS) <= 12
+    assert all(find_module(module, ROOT / "src") for module in NOT_MAKING)
+    assert len(NOT_MAKING) <= 7
+
+
+def test_what_is_said_and_shown_of_a_training_costs_no_training() -> None:
+    began = time.process_time()
+    made_by = digest_making("tworulers.recipe.parallel", "tworulers.training.arrays")
+    assert time.process_time() - began < 1
+    assert {"recipe/loss.py", "recipe/train.py", "recipe/store.py"} < made_by.keys()
+    assert {name.partition("/")[0] for name in made_by} == {"io", "recipe", "schema", "training"}
 
 
 CODE = {path for stage in STAGES for path in list_sources(f"tworulers.stages.{stage}", SRC, READ)}

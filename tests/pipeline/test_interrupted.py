@@ -19,6 +19,7 @@ from small_line import BASE, COHORT, NETWORK, command, read_tree
 from tworulers.io.resume import WITHOUT_EFFECT
 from tworulers.phantom import files as phantom_files
 from tworulers.recipe.store import load_geometry, store_image
+from tworulers.runner.graph import code
 from tworulers.schema.settings import Settings
 from tworulers.training import arrays, ensemble
 
@@ -275,6 +276,44 @@ def test_any_setting_may_change_before_work_goes_on(
     asked = (command_name, *NETWORK, *given)
     stop_after(count, owner, name, monkeypatch, *asked)
     compare_with_clean(project, project / BASE / result, *asked, change)
+
+
+MADE_BY: dict[str, tuple[str, int, Any, str, tuple[str, ...]]] = {
+    "predict": ("recipe/fuse.py", *(2, ensemble, "_predict_chunk"), ("regime=gold",)),
+    "annotate": ("recipe/fuse.py", *(3, ensemble, "_predict_chunk"), ("regime=gold",)),
+    "train": (
+        "recipe/loss.py",
+        *(1, small_line, "train_fold"),
+        ("regime=gold", "grid.folds=[0,1]"),
+    ),
+    "preprocess": ("recipe/resample.py", *(5, arrays, "store_image"), ()),
+}
+"""A file of the code behind each stage, and where the stage is stopped."""
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "predict",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in MADE_BY if one != "predict"),
+    ],
+)
+def test_work_interrupted_under_other_code_is_begun_anew(
+    stage: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, count, owner, name, given = MADE_BY[stage]
+    asked = (stage, *NETWORK, *given)
+    shutil.copytree(small_line.ROOT / "src" / "tworulers", project / "src" / "tworulers")
+    monkeypatch.setattr(code, "INSTALLED", project / "src")
+    stop_after(count, owner, name, monkeypatch, *asked)
+    for line, said in (("# A comment.", ""), ("OTHER = 1", f"begun anew: other code in {file}")):
+        with (project / "src" / "tworulers" / file).open("a") as stream:
+            stream.write(f"{line}\n")
+        capsys.readouterr()
+        stop_after(count if said else 0, owner, name, monkeypatch, *asked)
+        told = capsys.readouterr().out
+        assert said in told
+        assert ("begun anew" in told) == bool(said)
 
 
 def test_an_unchanged_prediction_goes_on_where_it_stopped(

@@ -26,8 +26,11 @@ DIGEST = "sha256:"
 UNFINISHED = re.compile(r"\.\d+\.")
 """What the name of a file begins with that a killed process was writing."""
 
+FEW = 3
+"""How many files of other content are named."""
+
 Stamp = dict[str, Any]
-"""By what work depends on: the value of a setting, the digest of anything else."""
+"""By what work depends on: the value of a setting, the digest of anything else, or digests by file."""
 
 WITHOUT_EFFECT = {
     "recipe": ("name", "title"),
@@ -98,10 +101,21 @@ def tell_difference(before: Stamp | None, now: Stamp) -> str:
     now = json.loads(json.dumps(now))
     pairs = {name: (before.get(name), now.get(name)) for name in {**before, **now}}
     return ", ".join(
-        f"other {name}" if DIGEST in f"{was}{given}" else f"{name} was {was}, now {given}"
+        _tell_other(name, was, given)
+        if DIGEST in f"{was}{given}"
+        else f"{name} was {was}, now {given}"
         for name, (was, given) in pairs.items()
         if was != given
     )
+
+
+def _tell_other(name: str, was: Any, given: Any) -> str:
+    """Say that something of which digests are kept is another, and in which of its files, if those are known."""
+    if not (isinstance(was, dict) and isinstance(given, dict)):
+        return f"other {name}"
+    files = [file for file in {**was, **given} if was.get(file) != given.get(file)]
+    more = f" and {len(files) - FEW} more" if len(files) > FEW else ""
+    return f"other {name} in {', '.join(files[:FEW])}{more}"
 
 
 @contextmanager

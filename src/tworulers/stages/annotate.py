@@ -12,6 +12,7 @@ from tworulers.io.records import write_table
 from tworulers.io.results import read_cohort
 from tworulers.io.resume import Stamp, resumable_folder
 from tworulers.progress import say, track
+from tworulers.runner.graph.code import digest_making
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import LABELS
@@ -43,6 +44,7 @@ def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         cleanup = choose_cleanup(settings, layout, members)
         ensemble = gather_ensemble(settings, layout, teacher, members, cleanup)
         made_from = list_inputs(ensemble, images, settings, layout)
+        made_from["code"] = digest_making("tworulers.training.ensemble")
     result, scratch = layout.results.annotations, layout.scratch("annotate", teacher)
     with resumable_folder(result, scratch, made_from) as folder:
         if ensemble is not None:

@@ -10,6 +10,7 @@ from tworulers.io.results import read_cohort, read_splits
 from tworulers.io.resume import Stamp, resumable_folder
 from tworulers.progress import say
 from tworulers.recipe.clean import CleanUp
+from tworulers.runner.graph.code import digest_making
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.settings import Settings
@@ -28,6 +29,7 @@ def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     located = locate_images(layout, read_cohort(layout))
     images = {exam: located[exam] for exam in list_tested(read_splits(layout))}
     ensemble, made_from = choose_networks(settings, layout, images)
+    made_from["code"] = digest_making("tworulers.training.ensemble", type(ensemble).__module__)
     result, scratch = layout.results.predictions(regime), layout.scratch("predict", regime)
     with resumable_folder(result, scratch, made_from) as folder:
         confidence = predict_labels(

@@ -7,6 +7,7 @@ from tworulers.io.paths import Layout
 from tworulers.io.results import read_cohort
 from tworulers.io.resume import digest_content, list_settings, resumable_folder
 from tworulers.progress import say
+from tworulers.runner.graph.code import digest_making
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.settings import Settings
@@ -30,6 +31,7 @@ def preprocess(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         **list_settings(settings, "recipe"),
         **digest_plans(layout),
         "images": digest_content(files, "the data source", layout),
+        "code": digest_making("tworulers.training.arrays"),
     }
     result, scratch = layout.results.arrays(name), layout.scratch("preprocess", name)
     with resumable_folder(result, scratch, made_from) as folder:

@@ -21,6 +21,7 @@ from tworulers.io.resume import (
 from tworulers.recipe.parallel import run_folds
 from tworulers.recipe.task import FoldTask
 from tworulers.runner.console import show_table
+from tworulers.runner.graph.code import digest_making
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.runner.tracking.live import showing_training
@@ -61,6 +62,7 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         "seed": settings.seed,
         "labels": digest_content(labels, made_by("annotate"), layout),
         "arrays": digest_arrays({name: images}, exams, layout),
+        "code": digest_making("tworulers.recipe.parallel", "tworulers.training.arrays"),
     }
     result, scratch = layout.results.model(regime, name), layout.scratch(regime, name)
     others = find_other_folds(result, settings.grid.folds, made_from)

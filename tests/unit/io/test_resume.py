@@ -14,6 +14,7 @@ from tworulers.io.resume import (
     digest_content,
     list_settings,
     resumable_folder,
+    tell_difference,
 )
 from tworulers.schema.settings import Recipe, Settings, Trainer
 
@@ -58,6 +59,16 @@ def test_work_from_something_else_is_begun_anew_and_says_why(
     assert begin(tmp_path, {"recipe.mirror": True, "weights": digest("b")}) == []
     said = capsys.readouterr().out
     assert "begun anew: recipe.mirror was False, now True, other weights" in said
+
+
+def test_other_files_are_named_and_the_further_ones_counted() -> None:
+    before: dict[str, Any] = {"code": {f"{name}.py": digest(name) for name in "abcdef"}}
+    one = {"code": {**before["code"], "c.py": digest("z")}}
+    assert tell_difference(before, one) == "other code in c.py"
+    other = {"code": {"new.py": digest("y"), **dict.fromkeys(before["code"], digest("x"))}}
+    assert tell_difference(before, other) == "other code in a.py, b.py, c.py and 4 more"
+    assert tell_difference({}, one) == "other code"
+    assert tell_difference(before, before) == ""
 
 
 def test_work_with_a_broken_stamp_is_begun_anew(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 from tworulers.io.paths import project_root
+from tworulers.io.resume import DIGEST
 from tworulers.runner.by_hand import tell_by_hand
 from tworulers.runner.graph.imports import Sources, list_sources
 from tworulers.runner.graph.table import TABLE
@@ -17,6 +18,17 @@ from tworulers.schema.own_files import list_own_files
 FOLDER = "artifacts/code"
 INSTALLED = Path(__file__).parents[3]
 """The folder that holds the package."""
+
+NOT_MAKING = {
+    "tworulers.schema.settings": "settings, which stamps count by their values",
+    "tworulers.schema.sources": "settings, which stamps count by their values",
+    "tworulers.schema.tables": "what tables are held to when they are read",
+    "tworulers.io.cluster": "who does the work",
+    "tworulers.io.pool": "who does the work",
+    "tworulers.io.holding": "keeps other runs away",
+    "tworulers.io.resume": "whether work goes on",
+}
+"""Modules that unfinished work does not depend on, beyond those that no result does; see `digest_making`."""
 
 
 def place_digests(stage: str) -> str:
@@ -43,6 +55,24 @@ def digest_code(
         "settings": hashlib.sha256(json.dumps(row).encode()).hexdigest()[:16],
         **{file.relative_to(package).as_posix(): known[file].digest for file in files},
         **{f"own/{file.name}": known[file].digest for file in list_own_files(root)},
+    }
+
+
+def digest_making(*modules: str) -> dict[str, str]:
+    """Digest the code that makes what unfinished work holds, by file, for its stamp.
+
+    It is less than all that a stage runs: what is said, recorded and shown of a training costs no training.
+
+    Parameters
+    ----------
+    modules : dotted names of those that do the work; their imports count too.
+    """
+    known, ignored = Sources(), tuple(NOT_MAKING)
+    files = {one for name in modules for one in list_sources(name, INSTALLED, known, ignored)}
+    package = INSTALLED / "tworulers"
+    return {
+        file.relative_to(package).as_posix(): f"{DIGEST}{known[file].digest}"
+        for file in sorted(files)
     }
 
 

@@ -24,6 +24,14 @@ TAIL = """
 * **One dataset beside another**: steps carry their dataset in their names (`audit@phantom-mix-gold`), so `dvc.lock` and
   `artifacts/` keep what one dataset made when `conf/grid.yaml` names another, and going back runs nothing. DVC's
   `push`, `pull` and `gc` see the dataset that is named: push each, and do not run `gc` where there are two.
+* **Interrupted work** goes on, by `dvc repro` and by hand alike, as long as nothing that decides it has changed:
+  the settings of recipe and trainer, the files that it reads, and the code that makes it. For a training that is
+  the code of networks, sampling, augmentation, loss and prepared labels; for arrays that of preparing images; for
+  label maps and machine labels that of predicting; for the synthetic cohort the folder `phantom/`. What is said,
+  recorded or shown costs nothing. Otherwise a line names the setting or the file (`begun anew: other code in
+  recipe/loss.py`), and the unfinished work is removed. Folds that were trained under other code are never put
+  beside new ones: the training is refused. Scores, audits, comparisons and reports are written whole, or not at
+  all.
 * **A result made by hand** in the place of one of the pipeline's is put back by the next `dvc repro`, which says so;
   `paths=sweep` keeps both.
 """
