@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from finished_line import finish_line
 from small_line import COHORT, NETWORK, ROOT, command, train_here
 
 from tworulers.recipe import parallel
@@ -27,6 +28,25 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert command("select", "regime=gold", *NETWORK) == 0
     assert Path.cwd() == before
     return project
+
+
+@pytest.fixture(scope="session")
+def finished(line: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of that project with scores, audits, a comparison, a report, a judgement and an audit of risks."""
+    project = tmp_path_factory.mktemp("finished") / "project"
+    shutil.copytree(line, project, symlinks=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        finish_line()
+    return project
+
+
+@pytest.fixture
+def finished_line(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the finished project for each test, as the working folder."""
+    shutil.copytree(finished, tmp_path / "project", symlinks=True)
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
 
 
 @pytest.fixture

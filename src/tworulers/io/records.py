@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tworulers.io.holding import hold
-from tworulers.io.owned import mark_folder, remove_folder, require_ours
+from tworulers.io.owned import mark_folder, require_ours
 from tworulers.schema.atomic import written_beside
 from tworulers.schema.damage import made_by as made_by
 from tworulers.schema.damage import reading
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pandera.pandas as pa
 
+
+BEFORE = ".before"
+"""How the name ends of a folder that is being replaced, for the moment in which another takes its place."""
 
 VERSION = "schema_version"
 """The attribute of a table, and the key of a document, that says what its columns mean."""
@@ -51,6 +55,8 @@ def require(path: Path, made_by: str) -> Path:
 def folder_written_beside(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside `path`; it replaces the folder on success and is removed on failure.
 
+    What a killed run left beside it is removed.
+
     Raises
     ------
     ForeignFolderError : a folder stands at `path` that is none of ours.
@@ -59,16 +65,41 @@ def folder_written_beside(path: Path) -> Iterator[Path]:
     hold(path)
     require_ours(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left(path)
     temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
+    before = temporary.with_name(f"{temporary.name}{BEFORE}")
     temporary.mkdir()
     try:
         yield temporary
         mark_folder(temporary)
-        remove_folder(path)
+        require_ours(path)
+        if path.exists():
+            path.rename(before)
         temporary.rename(path)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if before.exists() and not path.exists():
+            before.rename(path)
+        for place in (temporary, before):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _remove_left(path: Path) -> None:
+    """Remove what runs that were killed, and this process, left beside a folder that they were writing."""
+    left = re.compile(rf"\.(\d+)\.{re.escape(path.name)}({re.escape(BEFORE)})?")
+    for place in path.parent.iterdir():
+        found = left.fullmatch(place.name)
+        if found and (int(found[1]) == os.getpid() or not _is_running(int(found[1]))):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
 
 
 class OldTablesError(ValueError):
@@ -107,16 +138,26 @@ def read_table(
     DamagedError : it cannot be read.
     OldTablesError : it is of another schema version than `version`, which is as in `write_table`.
     """
-    import pandas as pd
-
     from tworulers.schema.tables import BASE_VERSION, check_table
 
     with reading(require(path, made_by(stage)), stage):
-        content = path.read_bytes()
-        require_seal(content)
-        frame = pd.read_parquet(BytesIO(content))
+        frame = read_sealed(path)
     require_version(frame.attrs, version or BASE_VERSION, path, stage)
     return frame if model is None else check_table(frame, model, str(path))
+
+
+def read_sealed(path: Path) -> pd.DataFrame:
+    """Read a Parquet table of any version and contract, as it was written.
+
+    Raises
+    ------
+    ValueError : it is cut short, or carries a seal and holds other bytes than were sealed.
+    """
+    import pandas as pd
+
+    content = path.read_bytes()
+    require_seal(content)
+    return pd.read_parquet(BytesIO(content))
 
 
 def require_version(about: Mapping[Any, Any], version: int, path: Path, stage: str) -> None:

@@ -48,13 +48,13 @@ def report(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 def read_curves(settings: Settings, layout: Layout) -> pd.DataFrame:
     """Read how every fold of every trained regime learnt, one row an epoch."""
-    tables = [
-        pd.read_parquet(path).assign(
-            model=f"{regime} {path.parent.parent.name}", fold=path.parent.name
-        )
-        for regime in settings.grid.regimes
-        for path in sorted(layout.models(regime).glob(f"*/*/{CURVE}"))
-    ]
+    tables = []
+    for regime in settings.grid.regimes:
+        for path in sorted(layout.models(regime).glob(f"*/*/{CURVE}")):
+            with reading(path, "train"):
+                curve = pd.read_parquet(path)
+            model = f"{regime} {path.parent.parent.name}"
+            tables.append(curve.assign(model=model, fold=path.parent.name))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

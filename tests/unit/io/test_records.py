@@ -1,6 +1,9 @@
 """Records are strict, whole and checked."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +56,36 @@ def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
     with folder_written_beside(tmp_path / "out") as temporary:
         (temporary / "new").touch()
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"new", MARK}
+
+
+def test_what_killed_runs_left_beside_a_folder_is_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = [f".{ended.pid}.out", f".{ended.pid}.out.before", f".{os.getpid()}.out"]
+    others = [f".{os.getppid()}.out", f".{ended.pid}.other", ".out", "1.out"]
+    for name in (*left, *others):
+        (tmp_path / name).mkdir()
+    with folder_written_beside(tmp_path / "out") as temporary:
+        (temporary / "new").touch()
+    assert {p.name for p in tmp_path.iterdir()} == {"out", *others}
+
+
+def test_a_folder_whose_place_cannot_be_taken_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with folder_written_beside(tmp_path / "out") as temporary:
+        (temporary / "old").touch()
+    rename, place = Path.rename, tmp_path / f".{os.getpid()}.out"
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self == place:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt), folder_written_beside(tmp_path / "out") as temporary:
+        (temporary / "new").touch()
+    assert {p.name for p in tmp_path.rglob("*")} == {"out", "old", MARK}
 
 
 def test_a_missing_input_names_the_command_that_makes_it(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from tworulers.runner.tracking.store import (
 )
 from tworulers.runner.tracking.trainings import STAGE as TRAIN
 from tworulers.runner.tracking.trainings import find_training, show_curves
+from tworulers.schema.damage import DamagedError
 from tworulers.schema.settings import Tracking
 
 COMPARED = ("audit", "compare")
@@ -53,7 +54,7 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
 
     Raises
     ------
-    ValueError : the result's record is damaged.
+    ValueError : the result's record, or a table that would be shown, is damaged.
     TrackingError : whatever keeps MLflow from showing the result, in one line. The result itself is untouched.
     """
     record = read_record(folder)
@@ -64,7 +65,7 @@ def publish(folder: Path, root: Path, settings: Tracking) -> str:
                 return ""
             record = replace(record, params={}, metrics={}, series={}, inputs={})
         return _publish(record, folder, root, settings, shared)
-    except TrackingError:
+    except (TrackingError, DamagedError):
         raise
     # MLflow, its databases, its web client and the file system each have errors of their own.
     except Exception as error:

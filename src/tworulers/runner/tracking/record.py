@@ -7,10 +7,21 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tworulers.runner.graph.table import TABLE
 from tworulers.schema.atomic import written_beside
+from tworulers.schema.damage import made_by
 
 RECORD = "run.json"
 """The file in a result folder that says what MLflow shows of it."""
+
+JUDGED = "judged"
+MAKERS = {
+    **{out.split("/")[0]: stage for stage, one in TABLE.items() for out in one.outputs},
+    **{JUDGED: "judge", "tables": "audit", "risk": "risk"},
+}
+"""Stage by the folder that its results lie in."""
+
+AGAIN = "run the stage that made it again"
 
 SHARED = "shared"
 """The tag of a result that was made to be passed on, and of which nothing but its page may leave."""
@@ -64,9 +75,19 @@ def read_record(folder: Path) -> RunRecord:
         }
         return RunRecord(**content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is damaged ({error}); run the stage that made {folder} again"
-        ) from error
+        mend = f"make it again with {made_by(maker)}" if (maker := find_maker(folder)) else AGAIN
+        raise ValueError(f"{path} is damaged ({error}); {mend}") from error
+
+
+def find_maker(folder: Path) -> str:
+    """Find the stage that makes a result by where it lies; empty where that does not tell."""
+    parts = folder.parts
+    known = [place for place, part in enumerate(parts) if part in MAKERS]
+    if not known:
+        return ""
+    # What was judged holds folders as the pipeline has them, two levels down.
+    judged = parts[max(known[-1] - 2, 0)] == JUDGED
+    return MAKERS[JUDGED if judged else parts[known[-1]]]
 
 
 def mark_swept(folder: Path, choices: str, outputs: str) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-from tworulers.runner.tracking.record import RECORD, list_results
-from tworulers.schema.damage import DamagedError
+from tworulers.io.records import read_sealed
+from tworulers.runner.tracking.record import RECORD, find_maker, list_results
+from tworulers.schema.damage import reading
 
 LARGEST_ARTIFACT = 20 * 1024 * 1024
 
@@ -94,16 +95,10 @@ def reduce_table(path: Path) -> pd.DataFrame | None:
     """
     if path.suffix != ".parquet":
         return None
-    import pandas as pd
-
     from tworulers.cohort.disclosure import hide_single_exams
 
-    try:
-        table = pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DamagedError(
-            f"{path} is damaged ({error}); run the stage that made {path.parent} again"
-        ) from error
+    with reading(path, find_maker(path.parent)):
+        table = read_sealed(path)
     if path.stem in ROW_LEVEL:
         return table
     return hide_single_exams(table.drop(columns=EXTREMES.get(path.stem, []), errors="ignore"))
@@ -140,4 +135,5 @@ def _may_leave_if_asked(path: Path) -> bool:
 def _columns(path: Path) -> set[str]:
     import pyarrow.parquet
 
-    return set(pyarrow.parquet.read_schema(path).names)
+    with reading(path, find_maker(path.parent)):
+        return set(pyarrow.parquet.read_schema(path).names)
