@@ -15,6 +15,9 @@ UNWATCHED = ("paths", "tracking", "cost", "processes", "workers")
 """Settings that say where results go, who is shown them, what they cost, and how many and whose processes work; none
 changes a result."""
 
+Known = dict[Path, dict[str, Any]]
+"""Files that were read, by path."""
+
 Watched = dict[str, set[str] | None]
 """Values to watch by file, as dotted names; None watches the whole file."""
 
@@ -23,16 +26,18 @@ Watched = dict[str, set[str] | None]
 class Choices:
     """The configuration groups below `conf/`, and how `config.yaml` and the pipeline choose among their files.
 
-    `given` names the choice of a group that the pipeline's commands make, as DVC writes it.
+    `given` names the choice of a group that the pipeline's commands make, as DVC writes it. `known` holds what was
+    read, for others that look at the same files.
     """
 
     conf: Path
     given: dict[str, str] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
 
     @cached_property
     def root(self) -> dict[str, Any]:
         """The content of `config.yaml`."""
-        return read_yaml(self.conf / "config.yaml")
+        return self._read(self.conf / "config.yaml")
 
     def watch(self, setting: str) -> Watched:
         """Say what has to be watched so that no change of a setting goes unseen.
@@ -63,7 +68,7 @@ class Choices:
 
     def _watch_primary(self, group: str) -> Watched:
         """Watch the primary questions that files of a group name, and their locks, as far as they are there."""
-        named = {read_yaml(path).get("primary") for path in self._files(group)}
+        named = {self._read(path).get("primary") for path in self._files(group)}
         files = [Path(str(name)) for name in named if name]
         return {
             file.as_posix(): None
@@ -90,7 +95,7 @@ class Choices:
         """Watch one value where it stands in every file that may be chosen, else the whole of what may be read."""
         lines = {path: self._line(path) for path in self._files(group)}
         template = f"conf/{group}/{chosen}.yaml"
-        holders = {path for path in lines if key and find(read_yaml(path), key)}
+        holders = {path for path in lines if key and find(self._read(path), key)}
         if key and holders == set(lines):
             return {template: {key}}
         if len(holders) == 1 and all(holders <= set(line) for line in lines.values()):
@@ -99,13 +104,20 @@ class Choices:
         whole: Watched = {f"conf/{group}/{path.name}": None for path in parents}
         return {template: None, **whole}
 
+    def _read(self, path: Path) -> dict[str, Any]:
+        if path not in self.known:
+            self.known[path] = read_yaml(path)
+        return self.known[path]
+
     def _files(self, group: str) -> list[Path]:
         return sorted((self.conf / group).glob("*.yaml"))
 
     def _line(self, path: Path) -> list[Path]:
         """Return a file and the files of its group that it starts from."""
         names = [
-            name for name in read_yaml(path).get("defaults", []) if name not in ("_self_", "schema")
+            name
+            for name in self._read(path).get("defaults", [])
+            if name not in ("_self_", "schema")
         ]
         parents = [path.with_name(f"{name}.yaml") for name in names if isinstance(name, str)]
         return [path, *(one for parent in parents for one in self._line(parent))]

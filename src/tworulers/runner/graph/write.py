@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tworulers.io.paths import project_root
-from tworulers.runner.graph.choices import Choices, Watched, merge, read_yaml
+from tworulers.runner.graph.choices import Choices, Known, Watched, merge, read_yaml
 from tworulers.runner.graph.code import place_digests
 from tworulers.runner.graph.draw import draw_graph
 from tworulers.runner.graph.wiring import Step, list_steps
@@ -35,11 +35,11 @@ def write_graph(root: Path) -> dict[str, str]:
     root : the folder with `conf/` and `src/`.
     """
     load_own_files(root)
-    steps = list_steps(root)
+    steps, known = list_steps(root), Known()
     stages = sorted({step.stage for step in steps if not step.wiring.always})
     always = [describe_code(stages)]
-    always += [describe_step(step, root) for step in steps if step.wiring.always]
-    others = [describe_step(step, root) for step in steps if not step.wiring.always]
+    always += [describe_step(step, root, known) for step in steps if step.wiring.always]
+    others = [describe_step(step, root, known) for step in steps if not step.wiring.always]
     settings = ("grid.yaml", "config.yaml:defaults")
     return {
         "dvc.yaml": write_steps([f"conf/{file}" for file in settings], others) + write_shown(),
@@ -92,8 +92,8 @@ def describe_code(stages: list[str]) -> str:
     return write_entry("code", entry, note)
 
 
-def describe_step(step: Step, root: Path) -> str:
-    """Return the entry of one step."""
+def describe_step(step: Step, root: Path, known: Known) -> str:
+    """Return the entry of one step; `known` is what was read of `conf/`."""
     wiring, chosen = step.wiring, step.choose()
     entry: dict[str, Any] = {"matrix": step.expand()}
     if wiring.always:
@@ -101,7 +101,7 @@ def describe_step(step: Step, root: Path) -> str:
     arguments = " ".join(f"{name}={choice}" for name, choice in chosen.items())
     entry["cmd"] = f"python -m tworulers.stages.{step.stage} {arguments}"
     if not wiring.always:
-        entry |= describe_watched(step, root)
+        entry |= describe_watched(step, root, known)
     entry["outs"] = [place(out, chosen) for out in wiring.outputs] + [
         mark(place(one, chosen)) for one in wiring.marks
     ]
@@ -117,9 +117,9 @@ def write_entry(name: str, entry: dict[str, Any], note: str) -> str:
     return textwrap.indent(f"{said}\n{text}" if said else text, "  ").replace(": null\n", ":\n")
 
 
-def describe_watched(step: Step, root: Path) -> dict[str, Any]:
+def describe_watched(step: Step, root: Path, known: Known) -> dict[str, Any]:
     """Return the code, files and values that a step watches."""
-    settings = watch_settings(step, root)
+    settings = watch_settings(step, root, known)
     files = [
         file for file, keys in settings.items() if keys is None and file.startswith(DEFINITIONS)
     ]
@@ -130,9 +130,9 @@ def describe_watched(step: Step, root: Path) -> dict[str, Any]:
     return {"deps": deps, "params": params} if params else {"deps": deps}
 
 
-def watch_settings(step: Step, root: Path) -> Watched:
+def watch_settings(step: Step, root: Path, known: Known) -> Watched:
     """Say which values of which files in `conf/` a step watches, in the order of the files."""
-    choices = Choices(root / "conf", step.choose())
+    choices = Choices(root / "conf", step.choose(), known)
     parts = [choices.watch(name) for name in step.wiring.reads]
     for group, key in step.wiring.every.items():
         files = choices.watch_all(group)
