@@ -1,6 +1,5 @@
 """A pipeline of a dozen small exams with everything behind the training: scores, audits, a comparison, and the rest."""
 
-
 import pandas as pd
 from small_line import BASE, NETWORK, command
 
