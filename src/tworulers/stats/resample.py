@@ -14,7 +14,7 @@ from tworulers.stats.types import BoolArray, FloatArray, IntArray
 Statistic = Callable[[NDArray[np.number], NDArray[np.number]], FloatArray]
 
 MOST_TABLES = 4_000_000
-"""Success tables above which the exact interval is not enumerated."""
+"""Success tables, or pairs of a lowest and a highest rate, above which no exact interval is given."""
 
 NEGLIGIBLE = 1e-15
 """Probability below which a group's success count is left out of the enumeration."""
@@ -109,8 +109,8 @@ def _acceleration(left_out: FloatArray, count: IntArray) -> float:
 def exact_interval(successes: IntArray, n: IntArray, level: float = 0.95) -> Interval:
     """Give DIR's stratified bootstrap interval in the limit of infinitely many draws.
 
-    With group sizes fixed, the groups' success counts are independent binomials, so that all
-    possible tables are enumerated with their probabilities; nothing is random.
+    With group sizes fixed, the groups' success counts are independent binomials, so that every ratio of two rates has
+    its probability, by listing all tables or, where these are more, all pairs of rates; nothing is random.
 
     Parameters
     ----------
@@ -120,9 +120,10 @@ def exact_interval(successes: IntArray, n: IntArray, level: float = 0.95) -> Int
     estimate = float(impact_ratio(successes, n))
     if np.isnan(estimate):
         return Interval(note="no exam of any group succeeds (0/0)")
-    ratio, weight = _enumerate(successes, n)
-    if ratio is None or weight is None:
+    found = _weigh_ratios(successes, n)
+    if found is None:
         return Interval(note=f"more than {MOST_TABLES:,} success tables; see the drawn intervals")
+    ratio, weight = found
     order = np.argsort(ratio)
     ratio, cumulated = ratio[order], np.cumsum(weight[order])
 
@@ -143,24 +144,61 @@ def exact_interval(successes: IntArray, n: IntArray, level: float = 0.95) -> Int
     return accelerate(at, below + (up_to - below) / 2, acceleration, level)
 
 
-def _enumerate(successes: IntArray, n: IntArray) -> tuple[FloatArray | None, FloatArray | None]:
-    """DIR and probability of every table that can occur; (None, None) where there are too many."""
+def _weigh_ratios(successes: IntArray, n: IntArray) -> tuple[FloatArray, FloatArray] | None:
+    """Give every DIR that can occur and its probability, repeated or not; None where there are too many."""
     supports = []
     for s, size in zip(successes, n, strict=True):
         count = np.arange(size + 1)
         mass = stats.binom.pmf(count, size, s / size)
         supports.append((count[mass > NEGLIGIBLE] / size, mass[mass > NEGLIGIBLE]))
-    if np.prod([float(len(rate)) for rate, _ in supports]) > MOST_TABLES:
-        return None, None
+    rates = np.unique(np.concatenate([rate for rate, _ in supports]))
+    tables = float(np.prod([float(len(rate)) for rate, _ in supports]))
+    if min(tables, len(rates) ** 2) > MOST_TABLES:
+        return None
+    list_all = _list_tables if tables <= len(rates) ** 2 else _list_extremes
+    worst, best, weight = list_all(supports)
+    defined = (best > 0) & (weight > 0)
+    weight = weight[defined]
+    return worst[defined] / best[defined], weight / weight.sum()
+
+
+def _list_tables(
+    supports: list[tuple[FloatArray, FloatArray]],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """List the lowest and the highest rate of every table, and its probability, from each group's rates and theirs."""
     worst, weight = supports[0]
     best = worst
     for rate, mass in supports[1:]:
         worst = np.minimum.outer(worst, rate).ravel()
         best = np.maximum.outer(best, rate).ravel()
         weight = np.multiply.outer(weight, mass).ravel()
-    defined = best > 0
-    weight = weight[defined]
-    return worst[defined] / best[defined], weight / weight.sum()
+    return worst, best, weight
+
+
+def _list_extremes(
+    supports: list[tuple[FloatArray, FloatArray]],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """List every pair of a lowest and a highest rate, and its probability, as `_list_tables` does of tables.
+
+    Groups join one by one: a rate between the two so far leaves them, one beyond takes the place of one. No
+    probability is a difference of others, so that what cannot occur has exactly none.
+    """
+    rates = np.unique(np.concatenate([rate for rate, _ in supports]))
+    side = len(rates)
+    joint = np.zeros((side, side))
+    for g, (rate, mass) in enumerate(supports):
+        own = np.zeros(side)
+        own[np.searchsorted(rates, rate)] = mass
+        if g == 0:
+            np.fill_diagonal(joint, own)
+            continue
+        lower, upper = np.zeros((side, side)), np.zeros((side, side))
+        lower[:-1] = np.cumsum(joint[:0:-1], axis=0)[::-1]
+        upper[:, 1:] = np.cumsum(joint[:, :-1], axis=1)
+        between = np.cumsum(np.triu(np.broadcast_to(own, joint.shape)), axis=1)
+        joint = joint * between + own[:, None] * lower + upper * own
+    lowest, highest = np.triu_indices(side)
+    return rates[lowest], rates[highest], joint[lowest, highest]
 
 
 def _stratified_acceleration(successes: IntArray, n: IntArray) -> float:

@@ -11,6 +11,8 @@ from tworulers.stats.interval import Interval
 from tworulers.stats.rates import impact_ratio
 from tworulers.stats.resample import (
     UnitPatterns,
+    _list_extremes,
+    _list_tables,
     bootstrap_interval,
     draw_tables,
     exact_interval,
@@ -132,6 +134,37 @@ def test_many_exams_are_still_enumerated_near_full_success() -> None:
     found = exact_interval(np.array([236, 480, 520]), np.array([241, 486, 527]))
     assert found.method == "bca"
     assert 0.9 < found.low < found.high <= 1
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [(30, 40), (12, 25), (40, 41)],
+        [(5, 9), (8, 8), (3, 12), (0, 7)],
+        [(20, 20), (20, 20), (19, 20)],
+        [(0, 30), (0, 4), (1, 30)],
+    ],
+)
+def test_pairs_of_rates_weigh_as_all_tables_do(counts: list[tuple[int, int]]) -> None:
+    supports = [
+        (np.arange(n + 1) / n, stats.binom.pmf(np.arange(n + 1), n, s / n)) for s, n in counts
+    ]
+    by_pair: list[dict[tuple[float, float], float]] = [{}, {}]
+    for found, listed in zip(by_pair, (_list_tables, _list_extremes), strict=True):
+        for worst, best, weight in zip(*listed(supports), strict=True):
+            found[worst, best] = found.get((worst, best), 0.0) + weight
+    tables, pairs = by_pair
+    assert {key for key, weight in pairs.items() if weight} <= set(tables)
+    assert pairs == pytest.approx(dict.fromkeys(pairs, 0.0) | tables, abs=1e-14)
+
+
+def test_groups_whose_tables_are_too_many_have_an_exact_interval() -> None:
+    successes, n = np.array([300, 280, 310, 305, 290]), np.array([400, 390, 410, 400, 405])
+    found = exact_interval(successes, n)
+    rng = np.random.default_rng(0)
+    drawn = rng.binomial(n, successes / n, size=(200_000, 5)) / n
+    expected = np.quantile(drawn.min(axis=1) / drawn.max(axis=1), [0.025, 0.975])
+    assert [found.percentile_low, found.percentile_high] == pytest.approx(expected, abs=0.002)
 
 
 @pytest.mark.parametrize("row", [0, 1, 2, 3])
