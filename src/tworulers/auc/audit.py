@@ -25,6 +25,9 @@ from tworulers.auc.uses import USES, Use, choose_metrics
 from tworulers.schema.settings import RiskUse
 from tworulers.stats.interval import percentile_interval
 
+MOST_RESAMPLED = 200_000
+"""Rows up to which cells are resampled; beyond, the bootstrap says what DeLong's interval beside it says."""
+
 
 @dataclass(frozen=True)
 class RiskAudit:
@@ -35,6 +38,7 @@ class RiskAudit:
     use : what the score is for, and how it was audited.
     probability : whether the score is a predicted probability.
     clustered : whether several rows belong to one person.
+    rows : valid ones, with a score and an outcome.
     overall : AUC over all valid rows.
     matrices : by grouping.
     cells, metrics, tests : as `tabulate_cells`, `measure_fairness` (with the `role` of each metric in this use) and
@@ -45,6 +49,7 @@ class RiskAudit:
     use: RiskUse
     probability: bool
     clustered: bool
+    rows: int
     overall: Estimate
     matrices: Mapping[str, AucMatrix]
     cells: pd.DataFrame
@@ -103,6 +108,7 @@ def audit_risk(
         use=use,
         probability=probability,
         clustered=people is not None,
+        rows=next(iter(samples.values())).score.size,
         overall=estimate_overall(next(iter(samples.values())), level=use.level, cluster=people),
         matrices={name: uncertain.matrix for name, uncertain in covariances.items()},
         cells=listed["cells"],
@@ -151,10 +157,12 @@ def _bootstrap_cells(
     use: RiskUse,
     people: ArrayLike | None,
 ) -> tuple[list[float], list[float]]:
-    """Give every cell the percentile interval of a stratified bootstrap, of patients where one has several rows."""
+    """Give every cell the percentile interval of a stratified bootstrap, of patients where one has several rows; NaN of
+    more than `MOST_RESAMPLED` rows.
+    """
     side = len(sample.groups)
     drawn = np.full((1, side, side), np.nan)
-    if use.bootstrap_draws:
+    if use.bootstrap_draws and sample.score.size <= MOST_RESAMPLED:
         seed = [use.seed, *name.encode()]
         drawn = bootstrap_matrices(sample, draws=use.bootstrap_draws, seed=seed, cluster=people)
         # One row or patient can only be drawn as itself: no interval, as for DeLong.

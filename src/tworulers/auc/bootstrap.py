@@ -14,6 +14,9 @@ from tworulers.stats.types import FloatArray, IntArray
 BATCH = 2_000_000
 """Multiplicities held at once."""
 
+KINDS = 31
+"""Groups' outcomes that are told apart by the bits of one number."""
+
 
 def bootstrap_matrices(
     sample: AucSample,
@@ -48,17 +51,21 @@ def bootstrap_matrices(
     size, side = sample.score.size, len(sample.groups)
     owner = np.arange(size) if cluster is None else _number(cluster, sample)
     strata = _list_strata(sample, owner)
+    alone = np.array([units[0] for units in strata if units.size == 1], dtype=np.int64)
+    strata = [units for units in strata if units.size > 1]
     cells = np.full((draws, side, side), np.nan)
+    places = _place_events(sample)
     batch = max(1, min(draws, BATCH // max(size, 1)))
     for start in range(0, draws, batch):
         count = min(batch, draws - start)
-        times = np.zeros((count, int(owner.max(initial=-1)) + 1))
+        times = np.zeros((int(owner.max(initial=-1)) + 1, count))
+        times[alone] = 1
         for units in strata:
             drawn = rng.integers(0, units.size, size=(count, units.size))
             drawn += units.size * np.arange(count)[:, None]
             tally = np.bincount(drawn.ravel(), minlength=count * units.size)
-            times[:, units] = tally.reshape(count, units.size)
-        cells[start : start + count] = _weigh_cells(sample, times[:, owner])
+            times[units] = tally.reshape(count, units.size).T
+        cells[start : start + count] = _weigh_cells(sample, places, times[owner])
     return cells
 
 
@@ -69,25 +76,44 @@ def _number(cluster: ArrayLike, sample: AucSample) -> IntArray:
 def _list_strata(sample: AucSample, owner: IntArray) -> list[IntArray]:
     """List the units (rows or patients) that have rows of the same groups and outcomes."""
     kinds = (*sample.event_rows, *sample.non_event_rows)
-    has = np.zeros((int(owner.max(initial=-1)) + 1, len(kinds)), dtype=np.bool_)
-    for kind, rows in enumerate(kinds):
-        has[owner[rows], kind] = True
-    _, stratum = np.unique(has, axis=0, return_inverse=True)
-    return [np.flatnonzero(stratum == one) for one in np.unique(stratum)]
+    stratum = np.zeros(int(owner.max(initial=-1)) + 1, dtype=np.int64)
+    for first in range(0, len(kinds), KINDS):
+        key = np.zeros(stratum.size, dtype=np.int64)
+        for place, rows in enumerate(kinds[first : first + KINDS]):
+            key[owner[rows]] |= 1 << (KINDS - 1 - place)
+        stratum = np.unique((stratum << KINDS) | key, return_inverse=True)[1].astype(np.int64)
+    ends = np.cumsum(np.bincount(stratum))[:-1]
+    return np.split(np.argsort(stratum, kind="stable"), ends)
 
 
-def _weigh_cells(sample: AucSample, times: FloatArray) -> FloatArray:
-    """Compute the cells of every draw, each row counting as often as drawn, shape (draws, K, K)."""
-    side = len(sample.groups)
-    cells = np.full((len(times), side, side), np.nan)
-    for h, others in enumerate(sample.non_event_rows):
-        running = np.cumsum(times[:, others], axis=1)
-        running = np.concatenate([np.zeros((len(times), 1)), running], axis=1)
-        for g, rows in enumerate(sample.event_rows):
-            own, score = times[:, rows], sample.score[others]
-            left = np.searchsorted(score, sample.score[rows], side="left")
-            right = np.searchsorted(score, sample.score[rows], side="right")
-            wins = (own * (running[:, left] + running[:, right])).sum(axis=1) / 2
-            pairs = own.sum(axis=1) * running[:, -1]
-            cells[:, g, h] = np.divide(wins, pairs, out=cells[:, g, h].copy(), where=pairs > 0)
+def _place_events(sample: AucSample) -> list[tuple[IntArray, IntArray]]:
+    """Count, for each group, its non-events below and up to the score of every event, each (events,) by group."""
+    score = sample.score[np.concatenate(sample.event_rows)]
+    found = []
+    for rows in sample.non_event_rows:
+        others = sample.score[rows]
+        low, high = np.searchsorted(others, score, "left"), np.searchsorted(others, score, "right")
+        found.append((low, high))
+    return found
+
+
+def _weigh_cells(
+    sample: AucSample, places: list[tuple[IntArray, IntArray]], times: FloatArray
+) -> FloatArray:
+    """Compute the cells of every draw, each row counting as often as drawn (n, draws), shape (draws, K, K)."""
+    sizes = np.array([rows.size for rows in sample.event_rows])
+    there, draws = np.flatnonzero(sizes), times.shape[1]
+    cells = np.full((draws, len(sizes), len(sizes)), np.nan)
+    if not there.size:
+        return cells
+    starts = (np.cumsum(sizes) - sizes)[there]
+    own = times[np.concatenate(sample.event_rows)]
+    drawn = np.add.reduceat(own, starts, axis=0)
+    for h, (others, (below, up_to)) in enumerate(zip(sample.non_event_rows, places, strict=True)):
+        running = np.zeros((others.size + 1, draws))
+        np.cumsum(times[others], axis=0, out=running[1:])
+        wins = np.add.reduceat(own * (running[below] + running[up_to]), starts, axis=0) / 2
+        pairs = drawn * running[-1]
+        empty = np.full(pairs.shape, np.nan)
+        cells[:, there, h] = np.divide(wins, pairs, out=empty, where=pairs > 0).T
     return cells

@@ -145,21 +145,48 @@ def _covariance_of_clusters(sample: AucSample, matrix: AucMatrix, owner: IntArra
     non-events of one cluster thus carries the geometric mean of the two, where Obuchowski (1997) takes c/(c - 1) of
     all clusters: up to 4 % of the variance with a third of c clusters on one side, and nothing where each has both.
     """
-    side, count_all = len(matrix.groups), int(owner.max()) + 1 if owner.size else 0
-    influence = np.zeros((side, side, count_all))
-    for k in range(side):
-        for events in (True, False):
-            rows = (sample.event_rows if events else sample.non_event_rows)[k]
-            count = np.unique(owner[rows]).size
-            target = influence[k, :, :] if events else influence[:, k, :]
-            if count < 2:
-                target[:] = np.nan
-                continue
-            centred = _placements(sample, matrix, k, events=events)
-            if sample.weight is not None:
-                centred = centred * sample.weight[rows][:, None]
-            centred = centred * (np.sqrt(count / (count - 1)) / sample.total(rows))
-            for h in range(side):
-                target[h] += np.bincount(owner[rows], centred[:, h], minlength=count_all)
-    flat = influence.reshape(side * side, count_all)
-    return np.asarray(flat @ flat.T)
+    side = len(matrix.groups)
+    strata = [
+        (k, events, *_sum_by_owner(sample, matrix, owner, k, events=events))
+        for events in (True, False)
+        for k in range(side)
+    ]
+    found = np.zeros((side, side, side, side))
+    place = np.full(int(owner.max(initial=-1)) + 1, -1)
+    for k, events, owners, sums in strata:
+        place[owners] = np.arange(owners.size)
+        for other, others_events, others, theirs in strata:
+            shared = place[others]
+            both = shared >= 0
+            together = sums[shared[both]].T @ theirs[both]
+            lacking = min(owners.size, others.size) < 2
+            _cells_of(found, k, events, other, others_events)[...] += (
+                np.nan if lacking else together
+            )
+        place[owners] = -1
+    return found.reshape(side**2, side**2)
+
+
+def _cells_of(
+    covariance: FloatArray, k: int, events: bool, other: int, others_events: bool
+) -> FloatArray:
+    """View what two strata bring to the covariance (K, K, K, K): the cells of the one, (K,), by those of the other."""
+    if events:
+        return covariance[k, :, other, :] if others_events else covariance[k, :, :, other]
+    return covariance[:, k, other, :] if others_events else covariance[:, k, :, other]
+
+
+def _sum_by_owner(
+    sample: AucSample, matrix: AucMatrix, owner: IntArray, k: int, *, events: bool
+) -> tuple[IntArray, FloatArray]:
+    """Sum the influence of a stratum's rows on its K cells within clusters: which clusters, (m,), and sums, (m, K)."""
+    rows = (sample.event_rows if events else sample.non_event_rows)[k]
+    owners, unit = np.unique(owner[rows], return_inverse=True)
+    centred = _placements(sample, matrix, k, events=events)
+    if sample.weight is not None:
+        centred = centred * sample.weight[rows][:, None]
+    if owners.size > 1:
+        centred *= np.sqrt(owners.size / (owners.size - 1)) / sample.total(rows)
+    sums = np.zeros((owners.size, centred.shape[1]))
+    np.add.at(sums, unit, centred)
+    return owners, sums

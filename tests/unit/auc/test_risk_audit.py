@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tworulers.auc.audit import audit_risk
+from tworulers.auc.covariance import compute_covariance
 from tworulers.auc.matrix import compute_matrix, measure_auc_matrix, stratify_scores
 from tworulers.auc.summary import collect_metrics, summarise_risk
 from tworulers.report.risk_page import write_risk_page
@@ -58,6 +59,41 @@ def test_a_table_that_the_use_does_not_call_for_is_empty():
     audit = audit_risk(OUTCOME, SCORE, {"sex": SEX}, use)
     assert set(audit.rates.threshold) == {0.5}
     assert audit.cells.bootstrap_low.isna().all()
+
+
+def test_a_large_table_has_no_bootstrap_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    for module in ("tworulers.auc.audit", "tworulers.report.words.risk"):
+        monkeypatch.setattr(f"{module}.MOST_RESAMPLED", 299)
+    audit = audit_risk(OUTCOME, SCORE, {"sex": SEX}, QUICK)
+    assert audit.cells.bootstrap_low.isna().all()
+    assert audit.cells.low.notna().all()
+    assert any("300 rows are more than the 299" in sentence for sentence in describe_risk(audit))
+
+
+def test_the_covariance_of_persons_is_that_of_their_summed_influence():
+    rng = np.random.default_rng(5)
+    groups, person = rng.choice(["a", "b", "c", "d"], 300), rng.integers(0, 90, 300)
+    groups[:2], outcome = "lone", OUTCOME.copy()
+    outcome[:2] = [0, 1]
+    sample = stratify_scores(np.round(SCORE, 2), outcome, groups)
+    cells = compute_matrix(sample).cells
+    influence = np.zeros((5, 5, 90))
+    for g, events in enumerate(sample.event_rows):
+        for h, others in enumerate(sample.non_event_rows):
+            pairs = sample.score[events][:, None] - sample.score[others][None]
+            wins = (pairs > 0) + 0.5 * (pairs == 0) - cells[g, h]
+            for rows, mean, count in (
+                (events, wins.mean(axis=1), np.unique(person[events]).size),
+                (others, wins.mean(axis=0), np.unique(person[others]).size),
+            ):
+                factor = np.sqrt(count / (count - 1)) if count > 1 else np.nan
+                np.add.at(influence[g, h], person[rows], factor * mean / rows.size)
+    flat = influence.reshape(25, 90)
+    expected = np.einsum("ic,jc->ij", flat, flat)
+    expected[np.isnan(flat).any(axis=1)] = np.nan
+    expected[:, np.isnan(flat).any(axis=1)] = np.nan
+    found = compute_covariance(sample, cluster=person).covariance
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-16)
 
 
 def test_rows_of_one_person_are_kept_together_only_where_one_has_several():

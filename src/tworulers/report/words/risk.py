@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from tworulers.auc.audit import RiskAudit
+from tworulers.auc.audit import MOST_RESAMPLED, RiskAudit
 from tworulers.auc.intervals import Estimate
 from tworulers.auc.matrix import HALF, AucMatrix
 from tworulers.auc.uses import USES, AucMetric, Use
@@ -206,4 +206,9 @@ def _describe_use(audit: RiskAudit) -> Iterator[str]:
         yield (
             "Several rows belong to one person: intervals and tests keep them together, and the "
             "bootstrap beside them draws persons."
+        )
+    if audit.use.bootstrap_draws and audit.rows > MOST_RESAMPLED:
+        yield (
+            f"There is no bootstrap beside the intervals: {audit.rows:,} rows are more than the "
+            f"{MOST_RESAMPLED:,} that are resampled."
         )
