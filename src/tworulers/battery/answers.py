@@ -15,6 +15,7 @@ from tworulers.battery.questions import (
     Question,
     judge_rates,
     locate_groups,
+    permute_ranks,
     run_test,
 )
 from tworulers.schema.metric import Metric
@@ -52,12 +53,15 @@ def answer_all(
         if progress is not None:
             progress(grouping)
         left_out = groups[grouping].isna().to_numpy()
-        for question in _ask(grouping, table, groups[grouping], people, metrics):
+        questions = _ask(grouping, table, groups[grouping], people, metrics)
+        tests = [run_test(question, settings) for question in questions]
+        permuted = permute_ranks(questions, tests, settings)
+        for question, test, p in zip(questions, tests, permuted, strict=True):
             family = {"family": _family_of(question, settings, attributes)}
             gaps, pairs = locate_groups(question, settings)
             values = table[question.structure, question.metric.name].to_numpy(dtype=float)
             asked.questions.append(question)
-            asked.tests.append(run_test(question, settings) | gaps | family)
+            asked.tests.append(test | {"p_permutation": p} | gaps | family)
             asked.differences.extend(pairs)
             asked.groups.extend(describe_groups(question, values, left_out, settings))
             for threshold, primary in _thresholds(question, table, settings):

@@ -1,5 +1,6 @@
 """What the audit says about one score in one grouping: test, disparity, differences, power."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -20,10 +21,10 @@ from tworulers.stats.permute import (
     count_arrangements,
     p_of_impact_ratio,
     p_of_parity_difference,
-    p_of_ranks,
     p_of_spreads,
     permute_successes,
 )
+from tworulers.stats.permute_together import p_of_ranks_together, share_labels
 from tworulers.stats.ranks import compare_ranks, compare_spreads
 from tworulers.stats.rates import (
     compare_rates,
@@ -92,7 +93,7 @@ def name_groups(sample: GroupedSample, below: int, at_least: int = 0) -> str:
 
 
 def run_test(question: Question, settings: Audit) -> Row:
-    """Test one score across groups: rank test, effect, gap, permutation, spread.
+    """Test one score across groups: rank test, effect, gap, spread; its permutation p is that of `permute_ranks`.
 
     Groups with fewer are named in `not_assessed`, groups below `min_group` in `small_groups`. Where
     fewer than two groups remain, numbers are NaN and `undefined_because` says why. The permutation
@@ -123,10 +124,7 @@ def run_test(question: Question, settings: Audit) -> Row:
             "undefined_because": fault,
         }
     )
-    reason = fault or find_permutation_fault(sample, settings)
-    stream = question.stream(settings.seed, "permute ranks")
-    p = np.nan if reason else p_of_ranks(sample, settings.permutations, stream)
-    row |= {"p_permutation": p, "permutation_undefined_because": reason}
+    row["permutation_undefined_because"] = fault or find_permutation_fault(sample, settings)
     row["spread_f"], row["spread_p"] = compare_spreads(sample)
     row["spread_p_verdict"] = row["spread_p"]
     if sample.repeats:
@@ -135,6 +133,32 @@ def run_test(question: Question, settings: Audit) -> Row:
     row["unequal_spread"] = bool(row["spread_p_verdict"] < settings.alpha)
     row |= judge_unequal(sample, fault, settings, question.stream(settings.seed, "unequal"))
     return row
+
+
+def permute_ranks(
+    questions: Sequence[Question], tests: Sequence[Row], settings: Audit
+) -> list[float]:
+    """Give the permutation p of each question of one grouping; scores of the same exams share their permutations.
+
+    Each set of exams has the grouping's own source of chance, so that one score more does not move another.
+
+    Parameters
+    ----------
+    questions : of one grouping.
+    tests : as `run_test` gives them, row by row; NaN where one says why there is no permutation.
+    settings : permutations and seed.
+    """
+    samples = [tested_part(question.sample) for question in questions]
+    left = [n for n, test in enumerate(tests) if not test["permutation_undefined_because"]]
+    p = [np.nan] * len(samples)
+    while left:
+        alike = [n for n in left if share_labels(samples[left[0]], samples[n])]
+        stream = named_stream(settings.seed, "permute ranks", questions[0].grouping)
+        found = p_of_ranks_together([samples[n] for n in alike], settings.permutations, stream)
+        for n, one in zip(alike, found, strict=True):
+            p[n] = float(one)
+        left = [n for n in left if n not in alike]
+    return p
 
 
 def find_permutation_fault(sample: GroupedSample, settings: Audit) -> str | None:
