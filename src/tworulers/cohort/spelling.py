@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,9 @@ NOT_REPORTED = frozenset(
 )
 """Declared codes (folded) of people who gave no answer; they are values, not blanks."""
 
+KEPT = 10_000
+"""Folded texts kept at hand: a column of groups repeats a few, exam by exam."""
+
 _UNSEEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 """Characters without width, which a copy from a page or a document brings along."""
 
@@ -31,7 +35,11 @@ def fold_spelling(value: object) -> str:
     """Return a spelling without case and without outer, doubled, or hyphens' blanks, however its letters are coded."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
-    text = str(value)
+    return _fold_text(str(value))
+
+
+@lru_cache(maxsize=KEPT)
+def _fold_text(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_UNSEEN))
     text = re.sub(r"[\s_]+", " ", text).strip().casefold()
