@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from tworulers.metrics.known.dice import DICE
 from tworulers.metrics.levels import LEVELS, score_levels
@@ -22,6 +23,9 @@ COUNT_METRICS = ("tp", "fp", "fn", "image_voxels", "reference_mm3", "predicted_m
 
 SURFACES = {ELEMENTS: measure_elements, BORDER: measure_border_voxels}
 """How the distances between two surfaces are measured, by what a metric needs."""
+
+HIGHEST_LISTED = 65_535
+"""Label up to which boxes of all labels are found in one pass."""
 
 Masks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
@@ -79,8 +83,9 @@ def score_case(
 
     metrics = [metric for metric in metrics if metric.needs != EXAMS]
     rows: list[Row] = []
-    for name, label in structures.items():
-        masks = prediction == label, reference == label
+    boxes = _find_boxes((prediction, reference), list(structures.values()))
+    for (name, label), own_box in zip(structures.items(), boxes, strict=True):
+        masks = prediction[own_box] == label, reference[own_box] == label
         scores = score_structure(masks, counts[name], spacing, metrics, settings)
         reason = counts[name].emptiness
         rows += [Row(name, one, value, explain(value, reason)) for one, value in scores.items()]
@@ -94,6 +99,26 @@ def score_case(
         masks = prediction == label, reference == label
         rows += _list_levels(settings.levels_of, masks, affine, settings.min_component_mm3)
     return make_frame(rows)
+
+
+def _find_boxes(
+    maps: tuple[NDArray[np.integer], NDArray[np.integer]], labels: Sequence[int]
+) -> list[tuple[slice, ...]]:
+    """Give the smallest box that holds each label in either map, one voxel where neither does.
+
+    The whole map for labels that cannot be looked up in a list.
+    """
+    if min(labels) < 1 or max(labels) > HIGHEST_LISTED:
+        return [(slice(None),) * maps[0].ndim] * len(labels)
+    found = [ndimage.find_objects(labelled, max(labels)) for labelled in maps]
+    boxes = []
+    for label in labels:
+        held = [objects[label - 1] for objects in found if objects[label - 1] is not None]
+        sides = zip(*held, strict=True) if held else [(slice(0, 1),)] * maps[0].ndim
+        boxes.append(
+            tuple(slice(min(s.start for s in side), max(s.stop for s in side)) for side in sides)
+        )
+    return boxes
 
 
 def score_structure(

@@ -76,28 +76,36 @@ def count_overlap(
             "prediction and reference must lie on one grid, but their shapes are "
             f"{prediction.shape} and {reference.shape}; resample or reorient one of them first"
         )
-    width = len(structures) + 1
-    pairs = np.zeros(width**2, np.int64)
+    labels = np.array(list(structures.values()))
+    counted = np.zeros((3, len(labels)), np.int64)
     step = max(1, _SLAB // max(1, math.prod(reference.shape[:-1])))
     for start in range(0, reference.shape[-1], step):
         slab = ..., slice(start, start + step)
-        joint = np.zeros(reference[slab].shape, np.intp)
-        for index, label in enumerate(structures.values(), start=1):
-            joint += index * width * (reference[slab] == label)
-            joint += index * (prediction[slab] == label)
-        pairs += np.bincount(joint.ravel(), minlength=width**2)
-    table = pairs.reshape(width, width)
+        drawn, found = reference[slab], prediction[slab]
+        for place, values in enumerate((drawn[drawn == found], drawn, found)):
+            counted[place] += _count_labels(values, labels)
+    tp, in_reference, in_prediction = counted
     total = prediction.size if image_voxels is None else image_voxels
     return {
         name: Counts(
-            tp=int(table[index, index]),
-            fp=int(table[:, index].sum() - table[index, index]),
-            fn=int(table[index].sum() - table[index, index]),
+            tp=int(tp[index]),
+            fp=int(in_prediction[index] - tp[index]),
+            fn=int(in_reference[index] - tp[index]),
             image_voxels=total,
             voxel_mm3=voxel_mm3,
         )
-        for index, name in enumerate(structures, start=1)
+        for index, name in enumerate(structures)
     }
+
+
+def _count_labels(values: NDArray[np.integer], labels: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Count how often each label occurs among values, background first left out, (labels,)."""
+    if 0 not in labels:
+        values = values[values != 0]
+    values = values.ravel()
+    order = np.argsort(labels)
+    place = order[np.searchsorted(labels, values, sorter=order).clip(max=len(labels) - 1)]
+    return np.bincount(place[labels[place] == values], minlength=len(labels))
 
 
 def voxel_volume(affine: NDArray[np.float64]) -> float:

@@ -361,6 +361,17 @@ def test_a_metric_that_could_not_be_computed_of_some_exam_is_refused():
         Metric("own", "Own", True, needs="voxels")
 
 
+def test_cropping_to_a_structure_changes_no_score(monkeypatch):
+    rng = np.random.default_rng(2)
+    reference = np.zeros((14, 15, 16), dtype=np.int16)
+    reference[2:6, 3:7, 4:9], reference[9:13, 10:14, 2:6], reference[0, 0, 0] = 1, 7, -3
+    prediction = np.where(rng.random(reference.shape) < 0.1, 7, np.roll(reference, 1, axis=2))
+    structures = {"near": 1, "far": 7, "absent": 4}
+    cropped = score(prediction, reference, structures)
+    monkeypatch.setattr("tworulers.metrics.case.HIGHEST_LISTED", 0)
+    pd.testing.assert_frame_equal(cropped, score(prediction, reference, structures))
+
+
 def test_what_several_metrics_need_is_measured_once(monkeypatch):
     from tworulers.metrics import case
 
