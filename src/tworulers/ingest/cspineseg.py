@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
-from tworulers.ingest.folders import NIFTI, is_debris, stem_of
-from tworulers.ingest.inspect import Inspection
+from tworulers.ingest.folders import IMAGES, is_debris, stem_of
 from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.midrc import EXAM, describe_exams, list_masks, read_tables
 from tworulers.ingest.people import read_root_path
@@ -19,9 +17,6 @@ from tworulers.schema.sources import Dataset
 
 DOCUMENTED = {"exams": 1255, "patients": 1232, "expert": 491, "auto": 764}
 """What the published download holds."""
-
-LOCALIZER_FACTOR = 2.0
-"""An exam with more than this many times the usual number of slices is a localizer."""
 
 
 @LAYOUTS.register("cspineseg")
@@ -61,18 +56,6 @@ class CSpineSeg(DataLayout):
             label=[str(masks[exam]) for exam in described.exams["exam_id"]],
         )
         return Source(root, exams, faults=[*faults, *compare_counts(exams)])
-
-    def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:
-        """Leave out localizers, told by geometry: far more slices than the others along the shortest axis."""
-        slices = {i.exam_id: min(i.shape) for i in inspections if i.shape}
-        if not slices:
-            return {}
-        usual = float(np.median(list(slices.values())))
-        return {
-            exam: f"localizer by its geometry: {count} slices, where {usual:g} are usual"
-            for exam, count in slices.items()
-            if count > LOCALIZER_FACTOR * usual
-        }
 
 
 def read_structured(root: Path, dataset: Dataset, exam_ids: Sequence[str] | None = None) -> Source:
@@ -129,7 +112,7 @@ def _find_files(root: Path) -> tuple[dict[str, Path], dict[str, Path], list[Faul
     masks: dict[str, Path] = {}
     faults = []
     for path in sorted(root.rglob("*")):
-        match = EXAM.match(stem_of(path)) if path.name.casefold().endswith(NIFTI) else None
+        match = EXAM.match(stem_of(path)) if path.name.casefold().endswith(IMAGES) else None
         if match is None or is_debris(path) or not path.is_file():
             continue
         exam = stem_of(path).removesuffix("_SEG")

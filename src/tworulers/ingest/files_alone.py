@@ -98,7 +98,8 @@ def join_tables(source: Source, dataset: Dataset) -> Source:
         faults += found
     if dataset.reading.experts:
         path = read_root_path(dataset.reading.experts, source.root)
-        names = {exam: {exam, f"{exam}.nii.gz"} for exam in exams["exam_id"]}
+        labels = zip(exams["exam_id"], exams["label"], strict=True)
+        names = {exam: {exam, Path(label).name} for exam, label in labels}
         provenance, found = apply_experts(exams, names, read_experts(path), path.name)
         exams, faults = exams.assign(provenance=provenance), [*faults, *found]
     elif drawn is not None:

@@ -7,23 +7,10 @@ from pathlib import Path
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.id_rules import EXAM as EXAM
 from tworulers.io.image_files import IMAGES as IMAGES
-from tworulers.io.image_files import NIFTI as NIFTI
 from tworulers.io.image_files import stem_of as stem_of
 
-_OTHER_IMAGES = (
-    ".mha",
-    ".mhd",
-    ".nrrd",
-    ".nhdr",
-    ".dcm",
-    ".img",
-    ".hdr",
-    ".mgz",
-    ".tif",
-    ".tiff",
-    ".png",
-    ".npy",
-)
+READ = "an image that is read (NIfTI, NRRD, MetaImage or MGH, each in one file)"
+_OTHER_IMAGES = (".mhd", ".nhdr", ".dcm", ".img", ".hdr", ".tif", ".tiff", ".png", ".npy")
 _DEBRIS = {"thumbs.db", "desktop.ini", "__macosx"}
 _CHANNEL = re.compile(r"^(?P<exam>.+)_(?P<channel>\d{4})$")
 
@@ -46,14 +33,13 @@ def is_debris(path: Path) -> bool:
     return path.name.startswith(".") or path.name.casefold() in _DEBRIS
 
 
-def list_images(folder: Path, root: Path, endings: tuple[str, ...] = NIFTI) -> Listing:
+def list_images(folder: Path, root: Path) -> Listing:
     """List the images of a folder, ignoring debris and naming every image of another kind.
 
     Parameters
     ----------
     folder : a folder; missing is a fault.
     root : the folder that names in messages are relative to.
-    endings : how the images end that are read, in any case of letters.
     """
     shown = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
     if not folder.is_dir():
@@ -67,7 +53,7 @@ def list_images(folder: Path, root: Path, endings: tuple[str, ...] = NIFTI) -> L
     for path in sorted(folder.iterdir()):
         if is_debris(path):
             debris += 1
-        elif path.name.casefold().endswith(endings):
+        elif path.name.casefold().endswith(IMAGES):
             name = stem_of(path)
             if name in files:
                 faults.append(
@@ -85,7 +71,7 @@ def list_images(folder: Path, root: Path, endings: tuple[str, ...] = NIFTI) -> L
             faults.append(
                 Fault(
                     FaultKind.FILES,
-                    "NIfTI (.nii.gz or .nii)",
+                    READ,
                     path.suffix,
                     "convert it to NIfTI; DICOM series with dcm2niix",
                     file=f"{shown}/{path.name}",

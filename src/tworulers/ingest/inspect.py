@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.ingest.geometry import check_affine, compare_grids, note_positions
+from tworulers.ingest.geometry import check_affine, compare_grids, note_positions, orientation
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.source import Source, relative_to
 from tworulers.io.images import ImageError, ImageVolume, read_header, read_image
@@ -38,13 +38,14 @@ class ExamFiles:
 class Inspection:
     """What the files of one exam hold.
 
-    `voxels` counts the voxels of each label value, `voxel_mm3` is the volume of one; both are empty
+    `axes` says where the array's axes point, such as `RAS`, where the header holds a position. `voxels` counts the voxels of each label value, `voxel_mm3` is the volume of one; both are empty
     where only headers were read. The hashes are of voxel values, whatever the file's compression.
     """
 
     exam_id: str
     shape: tuple[int, ...] = ()
     spacing: tuple[float, ...] = ()
+    axes: str = ""
     voxels: dict[int, int] = field(default_factory=dict)
     voxel_mm3: float = float("nan")
     image_hash: str = ""
@@ -100,7 +101,8 @@ def inspect_exam(files: ExamFiles) -> Inspection:
         faults += compare_grids(image, label, files.exam_id, shown, trusted=files.trust_grid)
     facts: dict[str, Any] = {}
     if image is not None:
-        facts |= {"shape": image.shape, "spacing": image.spacing}
+        axes = orientation(image) if image.placed else ""
+        facts |= {"shape": image.shape, "spacing": image.spacing, "axes": axes}
     if files.full:
         facts |= _read_voxels(files, {header.path for header in headers}, faults)
     return Inspection(files.exam_id, faults=faults, **facts)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tworulers.ingest.inspect import Inspection
+from tworulers.ingest.localizers import find_localizers
 from tworulers.ingest.source import Source
 from tworulers.schema.own_files import Registry
 from tworulers.schema.sources import Dataset
@@ -26,9 +27,9 @@ class DataLayout:
         """
         raise NotImplementedError
 
-    def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:  # noqa: ARG002
+    def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:
         """Say of exams, with the reason, which are left out for what their files hold beyond what is at fault."""
-        return {}
+        return find_localizers(inspections)
 
 
 LAYOUTS: Registry[type[DataLayout]] = Registry("layout of data")

@@ -5,10 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.io.exam_files import FIRST_CHANNEL, list_channels
+from tworulers.io.image_files import stem_of
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside
-
-ENDINGS = (".nii.gz", ".nii")
 
 
 def link_files(cohort: pd.DataFrame, channels: int, layout: Layout) -> pd.DataFrame:
@@ -38,7 +37,7 @@ def link_files(cohort: pd.DataFrame, channels: int, layout: Layout) -> pd.DataFr
 
 def link_file(path: Path, folder: Path, exam: str, channels: int) -> str:
     """Link a file, and those of its further channels, under an exam's id; return the first link's name."""
-    ending = next(end for end in ENDINGS if path.name.endswith(end))
+    ending = path.name.removeprefix(stem_of(path))
     if FIRST_CHANNEL not in path.name:
         (folder / f"{exam}{ending}").symlink_to(path.resolve())
         return f"{exam}{ending}"

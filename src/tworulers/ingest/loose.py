@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.files_alone import FilesAlone, Pairs
-from tworulers.ingest.folders import NIFTI, is_debris, stem_of
+from tworulers.ingest.folders import IMAGES, is_debris, stem_of
 from tworulers.ingest.inspect import hash_voxels
 from tworulers.ingest.layout import LAYOUTS
 from tworulers.ingest.source import relative_to
@@ -31,16 +31,16 @@ class LooseFiles(FilesAlone):
 
         Raises
         ------
-        IngestError : no NIfTI file.
+        IngestError : no image file.
         """
         files = [
             path
             for path in sorted(root.rglob("*"))
-            if path.is_file() and path.name.casefold().endswith(NIFTI) and not is_debris(path)
+            if path.is_file() and path.name.casefold().endswith(IMAGES) and not is_debris(path)
         ]
         if not files:
             mend = "is this the folder of the data?"
-            refuse(Fault(FaultKind.FILES, "NIfTI files", "none", mend, str(root)))
+            refuse(Fault(FaultKind.FILES, "images and labels", "none", mend, str(root)))
         labels: dict[str, list[Path]] = defaultdict(list)
         images: dict[str, Path] = {}
         for path in files:

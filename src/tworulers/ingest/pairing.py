@@ -102,7 +102,7 @@ def list_label_maps(folder: Path, pattern: str, ignore: Sequence[str]) -> Listin
     if "/" in pattern:
         found = list_nested(folder, pattern)
     else:
-        found = pick_named(list_images(folder, folder.parent, IMAGES), pattern)
+        found = pick_named(list_images(folder, folder.parent), pattern)
     files, faults = rename_files(found.files, ignore, found.folder)
     return Listing(found.folder, files, [*found.faults, *faults], found.parts)
 

@@ -67,8 +67,16 @@ def examine(
     stream = inspect_source(source, dataset, full=full, processes=processes)
     inspections = list(track(stream, len(source.exams), "reading exams"))
     excluded = LAYOUTS[dataset.source]().exclude(inspections)
+    excluded = {exam: why for exam, why in excluded.items() if exam not in dataset.reading.keep}
     notes = [
-        Fault(FaultKind.GEOMETRY, "", f"{reason}; left out", exam=exam, note=True)
+        Fault(
+            FaultKind.GEOMETRY,
+            "",
+            f"{reason}; left out",
+            f"dataset.reading.keep=['{exam}'] keeps it",
+            exam=exam,
+            note=True,
+        )
         for exam, reason in excluded.items()
     ]
     source = replace(

@@ -130,7 +130,8 @@ class Reading:
     absolute); `columns` maps the cohort's column names to the table's. `experts` is a list of the exams, series or
     files that experts drew. `patient` is a pattern whose group `patient` is the patient's part of an exam id.
     `label_map` replaces stored label values. `missing` are all codes for no value. `trust_grid` takes labels voxel
-    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id. `pseudonym_key` is a file
+    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id, and `keep` keeps
+    those that would be left out as localizers. `pseudonym_key` is a file
     whose bytes key the hash that replaces ids of exams and patients; it has to lie outside the results.
     """
 
@@ -142,6 +143,7 @@ class Reading:
     missing: list[str] = field(default_factory=lambda: list(CODES_FOR_NOTHING))
     trust_grid: bool = False
     exclude: list[str] = field(default_factory=list)
+    keep: list[str] = field(default_factory=list)
     pseudonym_key: str | None = None
 
 

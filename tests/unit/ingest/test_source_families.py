@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from tiny_sources import (
     AFFINE,
@@ -325,3 +326,27 @@ def test_inspection_in_worker_processes_gives_the_same(tmp_path: Path) -> None:
     one, two = (ingest(dataset, tmp_path, processes=n) for n in (1, 2))
     assert one.cohort.equals(two.cohort)
     assert one.faults == two.faults
+
+
+@pytest.mark.parametrize("ending", [".nrrd", ".mha"])
+@pytest.mark.parametrize("source", ["nnunet", "decathlon", "folder"])
+def test_formats_of_other_tools_make_the_same_cohort(
+    tmp_path: Path, source: str, ending: str
+) -> None:
+    sitk = pytest.importorskip("SimpleITK")
+    make = make_nnunet if source == "nnunet" else make_decathlon
+    root = make(tmp_path / "data", ["e1", "e2"])
+    if source == "folder":
+        for path in list((root / "labelsTr").iterdir()):
+            path.rename(path.with_name(path.name.replace(".nii", "_seg.nii")))
+    before = read(root, source)
+    for path in list(root.rglob("*.nii.gz")):
+        sitk.WriteImage(sitk.ReadImage(str(path)), str(path).replace(".nii.gz", ending), True)
+        path.unlink()
+    after = read(root, source)
+    assert lines(after) == lines(before) == ""
+    paths = ["image", "label"]
+    pd.testing.assert_frame_equal(
+        after.cohort.drop(columns=paths), before.cohort.drop(columns=paths)
+    )
+    assert after.cohort["label"].str.endswith(ending).all()
