@@ -1,9 +1,11 @@
 """Structures, groups and groupings are any text: results are made of them as they are, and none steers a page."""
 
 import re
+import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
+import mlflow
 import nibabel as nib
 import numpy as np
 import pandas as pd
@@ -138,3 +140,39 @@ def test_a_table_of_risks_by_any_name_has_figures_that_its_page_shows(tmp_path: 
     assert len({file.casefold() for file in made}) == len(made) >= 6
     assert {file.replace("%7E", "~") for file in linked} == made
     assert list(tmp_path.rglob("*_matrix.svg")) == list(result.rglob("*_matrix.svg"))
+
+
+TYPED = (
+    "it's $HOME / <b>",
+    "${oc.env:HOME} 100%",
+    "x" * 200,
+    "צוואר \u202e: [1], {2}=3",
+    'two\nlines, "quoted"',
+)
+"""Names as a person may type them on the command line."""
+
+
+def test_any_name_is_typed_drawn_filed_and_logged(tmp_path: Path) -> None:
+    project = Project.at(tmp_path / "project")
+    draw = np.random.default_rng(0)
+    names = [" ".join(name.split()) for name in TYPED]
+    table = pd.DataFrame({"exam_id": [f"e{i}" for i in range(40)]})
+    table[TYPED[0]] = [TYPED[i % len(TYPED)] for i in range(40)]
+    table["dice"] = draw.uniform(0.6, 0.9, 40).round(3)
+    table.to_csv(project.folder / "scores.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # a figure that has no room for its axes
+        done = project.type(
+            "audit", "--scores", "gold:scores.csv", "--by", TYPED[0].replace(",", "\\,"), "--fast",
+            "--columns", f"{TYPED[2]}/dice=dice", "audit.metrics=[dice]", "audit.linear=false",
+        )  # fmt: skip
+    assert done.status == 0, done.err
+    groups = project.read("groups.parquet")
+    assert set(groups["group"]) == set(names)
+    assert set(groups["grouping"]) == {TYPED[0]}
+    assert set(groups["structure"]) == {TYPED[2]}
+    runs = mlflow.MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db").search_runs(
+        [str(n) for n in range(10)]
+    )
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    assert any(run.data.metrics for run in runs)

@@ -1,5 +1,6 @@
 """Short forms: what a person types without quotes, as the settings that it stands for."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -100,7 +101,8 @@ def take_groupings(values: Sequence[str]) -> list[str]:
     if list(values) == ["none"]:
         return ["attributes=none"]
     for part in _split(values):
-        name, sign, cut = part.partition(":")
+        name, sign, cut = _part(part, ":")
+        name = _plain(name)
         if not name:
             raise FormError(
                 f"--by {part}: expected the name of a column, such as --by sex,age:median"
@@ -116,8 +118,8 @@ def take_groups_of_risk(values: Sequence[str]) -> list[str]:
     """Take `sex=gender,ethnicity,age:50/65/80`: columns, with a name of their own or how numbers are cut."""
     groups, made = {}, {}
     for part in _split(values):
-        name, sign, cut = part.partition(":")
-        title, _, column = name.partition("=")
+        name, sign, cut = _part(part, ":")
+        title, _, column = map(_plain, _part(name, "="))
         column = column or title
         if not sign:
             groups[title] = quote_text(column)
@@ -135,7 +137,7 @@ def take_numbers(key: str, flag: str, example: str, whole: bool = False) -> Form
     def take(values: Sequence[str]) -> list[str]:
         numbers = {}
         for part in _split(values):
-            name, _, number = part.partition("=")
+            name, _, number = map(_plain, _part(part, "="))
             try:
                 (int if whole else float)(number)
             except ValueError as error:
@@ -155,7 +157,7 @@ def take_columns(flag: str, *keys: str) -> Form:
     def take(values: Sequence[str]) -> list[str]:
         columns = {}
         for part in _split(values):
-            name, sign, column = part.partition("=")
+            name, sign, column = map(_plain, _part(part, "="))
             if not (name and sign and column):
                 raise FormError(f"{flag} {part}: expected {flag} exam_id=COLUMN")
             columns[name] = quote_text(column)
@@ -171,7 +173,7 @@ def take_text(*keys: str) -> Form:
 
 def take_texts(key: str) -> Form:
     """Make the form of texts with commas between."""
-    return lambda values: [f"{key}={write_list(_split(values))}"]
+    return lambda values: [f"{key}={write_list([*map(_plain, _split(values))])}"]
 
 
 def take_word(*overrides: str) -> Form:
@@ -180,7 +182,19 @@ def take_word(*overrides: str) -> Form:
 
 
 def _split(values: Sequence[str]) -> list[str]:
-    return [part.strip() for value in values for part in value.split(",") if part.strip()]
+    parts = (part.strip() for value in values for part in re.split(r"(?<!\\),", value))
+    return [part for part in parts if part]
+
+
+def _part(text: str, sign: str) -> tuple[str, str, str]:
+    """Part a text at the first such sign that has no backslash before it, which is taken off the others."""
+    first, *rest = re.split(rf"(?<!\\){sign}", text, maxsplit=1)
+    return first, sign if rest else "", rest[0] if rest else ""
+
+
+def _plain(text: str) -> str:
+    """Take off the backslashes before signs that would part a text."""
+    return re.sub(r"\\([,=:])", r"\1", text)
 
 
 def _read_cut(name: str, cut: str) -> str:

@@ -3,15 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from tworulers.runner.typed_names import write_name
+
 _PLAIN = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
 _WORDS = {"true", "false", "null", "nan", "inf"}
-_SPECIAL = re.compile(r"[\\()\[\]{}:=,\s]")
+_VARIABLE = re.compile(r"\$\{(?!oc\.env:)")
 
 
 def quote_text(text: str) -> str:
     """Write a text as it is where that reads as text, else in quotes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
+    text = _VARIABLE.sub(r"\\${", text)
     return "'" + re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'") + "'"
 
 
@@ -21,10 +24,5 @@ def write_list(texts: Sequence[str]) -> str:
 
 
 def write_mapping(values: Mapping[str, str]) -> str:
-    """Write a mapping from names, which are escaped, to values, which stand as they are."""
-    pairs = (f"{_SPECIAL.sub(_escape, name)}: {value}" for name, value in values.items())
-    return "{" + ", ".join(pairs) + "}"
-
-
-def _escape(found: re.Match[str]) -> str:
-    return f"\\{found[0]}"
+    """Write a mapping from names, which may be any text, to values, which stand as they are."""
+    return "{" + ", ".join(f"{write_name(name)}: {value}" for name, value in values.items()) + "}"

@@ -38,8 +38,9 @@ class ExamFiles:
 class Inspection:
     """What the files of one exam hold.
 
-    `axes` says where the array's axes point, such as `RAS`, where the header holds a position. `voxels` counts the voxels of each label value, `voxel_mm3` is the volume of one; both are empty
-    where only headers were read. The hashes are of voxel values, whatever the file's compression.
+    `axes` says where the array's axes point, such as `RAS`, where the header holds a position. `voxels` counts the
+    voxels of each label value, `voxel_mm3` is the volume of one; both are empty where only headers were read. The
+    hashes are of voxel values, whatever the file's compression.
     """
 
     exam_id: str

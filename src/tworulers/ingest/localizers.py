@@ -71,7 +71,7 @@ def find_localizers(inspections: Sequence[Inspection]) -> dict[str, str]:
 
 
 def measure_slices(inspection: Inspection, usual: str = "") -> Slices:
-    """Take as the axis across slices the one of the longest voxels; else the usual direction; else the fewest voxels."""
+    """Take as the axis across slices that of the longest voxels, else the usual one, else that of the fewest."""
     sizes = inspection.spacing
     directions = [{"L": "R", "P": "A", "I": "S"}.get(end, end) for end in inspection.axes]
     axis = int(np.argmax(sizes))

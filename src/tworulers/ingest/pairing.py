@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.ingest.folders import IMAGES, Listing, list_images, pick_named
+from tworulers.ingest.folders import Listing, list_images, pick_named
 from tworulers.ingest.id_rules import EXAM, rename_files
 from tworulers.ingest.lookalikes import find_cause
 from tworulers.ingest.nested_folders import list_nested

@@ -141,7 +141,7 @@ def draw_threshold_sweep(view: View, score: Score) -> Figure:
                 linewidth=1.6,
                 elinewidth=0.9,
                 markersize=5.5,
-                label=f"{group}, n = {line['n'].max() if len(line) else 0}",
+                label=f"{wrap(str(group), 48)}, n = {line['n'].max() if len(line) else 0}",
             )
         for threshold in mine.loc[mine["primary"].astype(bool), "threshold"].unique():
             ax.axvline(threshold, color="#555555", linestyle=":", linewidth=1.2, zorder=1)

@@ -16,7 +16,7 @@ from tworulers.auc.audit import RiskAudit
 from tworulers.auc.matrix import HALF
 from tworulers.report.render import Picture, take_picture
 from tworulers.report.rows import iterate_rows
-from tworulers.report.style import GROUP_COLOURS, start_figure
+from tworulers.report.style import GROUP_COLOURS, start_figure, wrap
 from tworulers.schema.file_names import name_file
 from tworulers.stats.types import FloatArray
 
@@ -167,7 +167,7 @@ def draw_distributions(scores: pd.DataFrame, axes: Axes, *, score_name: str) -> 
         for outcome in (1, 0):
             part = known[(known["group"] == group) & (known["outcome"] == outcome)]
             values.append(part["score"].to_numpy())
-            labels.append(f"{group}\n{EVENT_NAMES[outcome]}, n = {len(part)}")
+            labels.append(f"{wrap(group, 32)}\n{EVENT_NAMES[outcome]}, n = {len(part)}")
             fills.append(EVENT_COLOUR if outcome else GROUP_COLOURS[0])
     boxes = axes.boxplot(values, orientation="horizontal", whis=(5, 95), showfliers=False,
                          patch_artist=True, widths=0.6)  # fmt: skip
@@ -230,7 +230,7 @@ def draw_calibration(bins: pd.DataFrame, axes: Axes) -> None:
         axes.errorbar(part["expected"], part["observed"], yerr=error, fmt="o", markersize=4,
                       linewidth=1, elinewidth=0.7, color=GROUP_COLOURS[k % len(GROUP_COLOURS)],
                       linestyle=DASHES[k % len(DASHES)],
-                      label=f"{group} (n = {count}, {events} events)")  # fmt: skip
+                      label=f"{wrap(group, 48)} (n = {count}, {events} events)")  # fmt: skip
     axes.plot([0, top], [0, top], color="0.7", linewidth=0.8)
     axes.set(
         xlabel="expected: mean predicted probability of the bin",
@@ -262,7 +262,7 @@ def _plot_roc(
     k: int,
     width: float = 1.5,
 ) -> None:
-    label = f"{group} ({len(events)} × {len(others)})"
+    label = f"{wrap(group, 48)} ({len(events)} × {len(others)})"
     if len(events) == 0 or len(others) == 0:
         axes.plot([], [], color="0.6", label=f"{label}: undefined")
         return

@@ -74,6 +74,9 @@ STYLE: Mapping[str, Any] = {
 
 mpl.rcParams.update(STYLE)
 
+VERY_LONG = re.compile(r"[^ \t\n]{49,}")
+"""A word that leaves a figure no room for anything else; tables and captions have it whole."""
+
 
 def start_figure(width_in: float, height_in: float) -> Figure:
     """Open a figure of the given size in inches, without pyplot's list of open figures."""
@@ -105,7 +108,8 @@ def with_counts(groups: Iterable[str], counts: Mapping[str, int]) -> list[str]:
 
 
 def wrap(text: str, width: int) -> str:
-    """Break a text into lines of at most `width` characters, between words."""
+    """Break a text into lines of at most `width` characters, between words; of a very long word both ends are left."""
+    text = VERY_LONG.sub(lambda word: f"{word[0][:28]}\N{HORIZONTAL ELLIPSIS}{word[0][-12:]}", text)
     lines = [
         line
         for part in text.split("\n")

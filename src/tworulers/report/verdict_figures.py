@@ -76,7 +76,7 @@ def draw_verdict_grid(
     colours = colour_rulers({ruler: str(drawn_by.get(ruler, "")) for ruler in rulers})
     for ax, (ruler, described) in zip(axes, rulers.items(), strict=False):
         draw_grid(ax, tests[tests["ruler"] == ruler], scores, names, alpha=alpha)
-        heads = [head_score(structure, metrics[metric]) for structure, metric in scores]
+        heads = [wrap(head_score(structure, metrics[metric]), 40) for structure, metric in scores]
         ax.set_xticks(range(len(scores)), heads, fontsize=8.5)
         labels = [wrap(groupings[ruler].get(name, name), 36) for name in names]
         ax.set_yticks(range(len(names)), labels)

@@ -5,18 +5,24 @@ from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
+from tworulers.runner.typed_names import write_name
 from tworulers.schema.settings import Settings
 
-ASSIGNMENT = re.compile(r"(?P<sign>[+~]{0,2})(?P<key>[\w.-]+)=(?P<value>.*)", re.DOTALL)
+ASSIGNMENT = re.compile(r"(?P<sign>[+~]{0,2})(?P<key>[\w./-]+)=(?P<value>.*)", re.DOTALL)
 
 _TEXTS_AND_HOMES = re.compile(
-    r"""'(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | (?P<before>(?:^|[\[{,:])\s*) (?P<home>~(?:/[^,\]}]*)?) (?=$|[,\]}])""",
-    re.VERBOSE,
+    r"""
+    (?P<text>'(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*") (?P<key>\s*:)?
+    | (?P<before>(?:^|[\[{,:])\s*) (?P<home>~(?:/[^,\]}]*)?) (?=$|[,\]}])
+    """,
+    re.VERBOSE | re.DOTALL,
 )
+_QUOTED_SIGN = re.compile(r"""\\(['"\\])""")
 
 
 def complete_arguments(arguments: Sequence[str]) -> list[str]:
-    """Write arguments so that names in open mappings need no plus, and paths below the home folder no quotes.
+    """Write arguments so that names in open mappings need no plus and may be any text in quotes, and paths below the
+    home folder need none.
 
     Parameters
     ----------
@@ -24,8 +30,9 @@ def complete_arguments(arguments: Sequence[str]) -> list[str]:
 
     Returns
     -------
-    `predictions.structures={a: 1}` as `++predictions.structures={a: 1}`, `scores.file=~/x` as `scores.file='~/x'`, and
-    all others as they are.
+    `predictions.structures={'a "b"': 1}` as `++predictions.structures={a\\ %\\(u+0022\\)b%\\(u+0022\\): 1}`,
+    `scores.columns.all/dice=d` as `++scores.columns={all/dice: d}`, `scores.file=~/x` as `scores.file='~/x'`, and all
+    others as they are.
     """
     completed = []
     for argument in arguments:
@@ -33,8 +40,11 @@ def complete_arguments(arguments: Sequence[str]) -> list[str]:
         if found is None:
             completed.append(argument)
             continue
-        sign = "++" if not found["sign"] and is_open(found["key"]) else found["sign"]
-        completed.append(f"{sign}{found['key']}={_quote_homes(found['value'])}")
+        key, value = found["key"], _spell(found["value"])
+        sign = "++" if not found["sign"] and is_open(key) else found["sign"]
+        if "/" in key and is_open(key):
+            key, value = _nest(key, value)
+        completed.append(f"{sign}{key}={value}")
     return completed
 
 
@@ -51,13 +61,24 @@ def is_open(key: str) -> bool:
     return False
 
 
-def _quote_homes(value: str) -> str:
-    """Quote the paths of a value that start with the sign of the home folder."""
+def _nest(key: str, value: str) -> tuple[str, str]:
+    """Write a key that holds a slash, which Hydra takes for a group of files, as a mapping."""
+    parts = key.split(".")
+    first = next(n for n in range(1, len(parts)) if is_open(".".join(parts[:n])))
+    for name in reversed(parts[first:]):
+        value = f"{{{write_name(name)}: {value}}}"
+    return ".".join(parts[:first]), value
 
-    def quote(found: re.Match[str]) -> str:
+
+def _spell(value: str) -> str:
+    """Quote the paths of a value that start with the sign of the home folder, and take quoted names of mappings."""
+
+    def spell(found: re.Match[str]) -> str:
+        if found["key"]:
+            return write_name(_QUOTED_SIGN.sub(r"\1", found["text"][1:-1])) + found["key"]
         if found["home"] is None:
             return found[0]
         escaped = found["home"].rstrip().replace("\\", "\\\\").replace("'", "\\'")
         return f"{found['before']}'{escaped}'"
 
-    return _TEXTS_AND_HOMES.sub(quote, value)
+    return _TEXTS_AND_HOMES.sub(spell, value)

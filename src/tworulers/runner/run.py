@@ -59,6 +59,7 @@ from tworulers.runner.tracking import RunRecord, write_record
 from tworulers.runner.tracking.inputs import digest_inputs
 from tworulers.runner.tracking.record import SHARED, mark_swept
 from tworulers.runner.tracking.store import require_address
+from tworulers.runner.typed_names import restore_names
 from tworulers.schema.atomic import written_beside
 from tworulers.schema.own_files import load_own_files
 from tworulers.schema.settings import Settings
@@ -193,6 +194,7 @@ def _run_job(
 ) -> tuple[str, str] | None:
     """Run a stage, and before it what it lacks; return the folder of its result and the one of all results."""
     reads = wiring.reads
+    restore_names(config)
     declare_structures(config, reads)
     settings = load_settings(config)
     overrides = list(HydraConfig.get().overrides.task)

@@ -1,14 +1,19 @@
 """Whether what a person wrote on the command line means what it looks like, and how to quote it where not."""
 
+import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from yaml import YAMLError
 
 ASSIGNMENT = re.compile(r"[+~]{0,2}[\w./@-]+=")
 """What a choice starts with; any other argument is a flag of the command."""
@@ -132,9 +137,29 @@ def check_texts(overrides: Sequence[str], config: DictConfig) -> None:
 
 
 def quote(argument: str) -> str:
-    """Write an argument as a shell takes it, its value quoted so that it stays text."""
+    """Write an argument as a shell takes it, its value quoted so that it stays text; of a mapping or list each text."""
     key, _, value = argument.partition("=")
-    return f'"{key}={quote_value(value)}"'
+    typed = f"{key}={_write_parts(_read_parts(value))}"
+    return f'"{typed}"' if not set(typed) & set('$`"\\') else shlex.quote(typed)
+
+
+def _read_parts(value: str) -> Any:
+    """Read a mapping or list that the grammar refuses for single texts in it; anything else is one text."""
+    if value[:1] in ("{", "["):
+        with suppress(YAMLError):
+            found = yaml.safe_load(value)
+            if isinstance(found, dict | list):
+                return found
+    return value
+
+
+def _write_parts(value: Any) -> str:
+    if isinstance(value, dict):
+        pairs = (f"{quote_value(str(key))}: {_write_parts(part)}" for key, part in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write_parts, value))}]"
+    return quote_value(value) if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def quote_value(value: str) -> str:
