@@ -8,8 +8,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
+from tworulers.cli.again import read_again
 from tworulers.cli.commands import Command
 from tworulers.cli.forms import FormError
+from tworulers.cli.quoting import quote_text
 
 FAILS = ("differs", "cannot_say", "changed")
 """What may end a command with a status of its own."""
@@ -66,6 +68,7 @@ def read_arguments(command: Command, arguments: Sequence[str]) -> Typed:
         parser.add_argument(name, action="store_true")
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--fail-on", action="append", default=[])
+    parser.add_argument("--again")
     for option in command.options:
         if option.shown:
             parser.add_argument(option.flag, action="append", dest=option.flag)
@@ -78,6 +81,7 @@ def read_arguments(command: Command, arguments: Sequence[str]) -> Typed:
     fail_on = tuple(word for value in given.fail_on for word in value.split(","))
     if wrong := [word for word in fail_on if word not in FAILS]:
         raise TypedError(f"--fail-on {wrong[0]}: expected some of {','.join(FAILS)}")
+    before = [] if given.again is None else read_again(given.again)
     overrides = [
         override
         for option in command.options
@@ -85,6 +89,8 @@ def read_arguments(command: Command, arguments: Sequence[str]) -> Typed:
         for override in option.form(values)
     ]
     overrides += name_results(command, overrides, rest)
+    chosen = any(one.startswith("attributes=") for one in [*overrides, *rest])
+    overrides = [*(one for one in before if one != "attributes=none" or not chosen), *overrides]
     # Hydra takes its settings in one piece, before or after its flags.
     settings, flags = _part_flags(rest)
     return Typed((*overrides, *settings, *flags), fail_on, given.json, given.quiet, given.show)
@@ -100,7 +106,7 @@ def name_results(command: Command, overrides: Sequence[str], rest: Sequence[str]
         models = any(one.startswith("predictions.models=") for one in overrides)
         return ["predictions.name=models"] if models else []
     name = re.sub(r"[^\w.-]", "_", Path(folder.partition("=")[2].strip("'")).resolve().name)
-    return [f"predictions.name={name.lstrip('.-') or 'predictions'}"]
+    return [f"predictions.name={quote_text(name.lstrip('.-') or 'predictions')}"]
 
 
 def _part_flags(rest: Sequence[str]) -> tuple[list[str], list[str]]:

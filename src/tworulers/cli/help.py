@@ -13,6 +13,7 @@ ABOUT = (
 )
 WIDEST, NARROWEST = 110, 60
 COMMON = (
+    ("--again FILE", "the settings of a result's config.yaml; what else is typed goes before them"),
     ("--fail-on LIST", "end with status 3 where: differs, cannot_say, changed (with the ruler)"),
     ("--json", "print one JSON object: answers, verdict and paths, and nothing else"),
     ("--quiet", "print nothing but errors"),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import yaml
 
@@ -109,6 +110,31 @@ def place_within(home: Path, *folders: str, **names: str) -> Path:
             f"link away; to keep results on another disk make {home} itself the link"
         )
     return path
+
+
+def show_path(path: Path) -> str:
+    """Write a path for a message: as seen from the working folder where it lies below that, else whole."""
+    here = Path.cwd()
+    return (path.relative_to(here) if path.is_relative_to(here) else path.absolute()).as_posix()
+
+
+def require_writable(folder: Path) -> None:
+    """Try that files can be made in a folder of results, or where it will be; nothing is left there.
+
+    Raises
+    ------
+    ValueError : they cannot; the message says where and why.
+    """
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        with TemporaryFile(dir=there):
+            return
+    except OSError as error:
+        raise ValueError(
+            f"results cannot be written to {show_path(folder)}: {show_path(there)} is "
+            f"{'not writable' if there.is_dir() else 'a file'} ({error.strerror}); nothing was done. Say where they "
+            "go: paths.outputs=FOLDER (--out)"
+        ) from error
 
 
 def place_lock(questions: Path) -> Path:
@@ -342,8 +368,12 @@ class Layout:
             "command: paths=sweep paths.outputs=sweeps/NAME, with audit -m ruler=gold,silver first"
         )
 
+    def show(self, path: Path) -> str:
+        """Write a path for a message: as seen from the working folder."""
+        return self.relative(path) if Path.cwd() == self.root else show_path(path)
+
     def relative(self, path: Path) -> str:
-        """Write a path as seen from the project root."""
+        """Write a path as seen from the project root, as it is kept."""
         return (
             path.relative_to(self.root).as_posix()
             if path.is_relative_to(self.root)

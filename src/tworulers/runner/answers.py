@@ -100,7 +100,7 @@ def write_audited(
             draw_audited(ShownAudit(found, title, study.scores_of(side)), folder)
     if alone:
         ending = end_audit(found, no_verdict, said, ready=made_from is not None)
-        conclude(ending, f"written to {layout.relative(result)}")
+        conclude(ending, f"written to {layout.show(result)}")
     elif no_verdict:
         say(f"no verdict: {no_verdict}")
     return record_audit(study, side, dataset, metrics)

@@ -1,5 +1,6 @@
 """Structures that the configuration leaves to the `dataset.json` of the data."""
 
+import os
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -30,7 +31,7 @@ def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
     if source is None or OmegaConf.select(config, STRUCTURES):
         return
     given = OmegaConf.select(config, "dataset.root")
-    root = None if given is None else Path(given).expanduser()
+    root = None if given is None else Path(os.path.expandvars(given)).expanduser()
     if root is not None and not root.is_dir():
         raise ValueError(
             f"dataset.root is {given}, which is {'no folder' if root.exists() else 'not there'}; set dataset.root to "

@@ -117,8 +117,8 @@ def place_result(named: Path, made_from: Stamp, layout: Layout) -> Path:
     hold(place)
     if changed:
         say(
-            f"{layout.relative(named)} holds another result of this name and is kept ({changed}); this one goes to "
-            f"{layout.relative(place)}"
+            f"{layout.show(named)} holds another result of this name and is kept ({changed}); this one goes to "
+            f"{layout.show(place)}"
         )
     return place
 

@@ -158,7 +158,7 @@ def write_files(page: Page, folder: Path) -> None:
 def tell_page(layout: Layout) -> str:
     """Say where the page lies."""
     page = layout.report / "index.html"
-    return f"report: {layout.relative(page)}" if page.is_file() else "report: not made yet"
+    return f"report: {layout.show(page)}" if page.is_file() else "report: not made yet"
 
 
 def summarise(headline: Headline) -> dict[str, object]:

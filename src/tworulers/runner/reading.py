@@ -54,7 +54,7 @@ def read_audits(settings: Settings, layout: Layout) -> Study:
     rulers = {side: ruler for side, ruler in rulers.items() if judges_same_exams(ruler)}
     if not rulers:
         raise ValueError(
-            f"no audit below {layout.relative(layout.audits)}; {made_by('audit')} makes one{layout.how_to_fill}"
+            f"no audit below {layout.show(layout.audits)}; {made_by('audit')} makes one{layout.how_to_fill}"
         )
     people, grid = read_cohort(layout), settings.grid
     study = load_audited(
@@ -63,12 +63,12 @@ def read_audits(settings: Settings, layout: Layout) -> Study:
     for side, audit in study.known.audits.items():
         if audit.attributes != settings.attributes.name:
             raise ValueError(
-                f"{layout.relative(folders[side])} is an audit of attributes={audit.attributes}, "
+                f"{layout.show(folders[side])} is an audit of attributes={audit.attributes}, "
                 f"asked for attributes={settings.attributes.name}; give the same to both stages"
             )
         if audit.settings.locked.sha256 != settings.audit.locked.sha256:
             raise ValueError(
-                f"{layout.relative(folders[side])} is an audit of audit.family={audit.settings.family} with other "
+                f"{layout.show(folders[side])} is an audit of audit.family={audit.settings.family} with other "
                 "primary questions than are asked for; give the same to both stages, and audit again"
             )
     references = {
@@ -125,7 +125,7 @@ def read_findings(settings: Settings, layout: Layout) -> Read:
         findings = gather_findings(study, dataset, settings.grid.teacher)
     if not findings.audits:
         raise ValueError(
-            f"no audit with a verdict below {layout.relative(layout.audits)}; "
+            f"no audit with a verdict below {layout.show(layout.audits)}; "
             f"{made_by('audit')} makes one{layout.how_to_fill}"
         )
     told = replace(findings, unjudged=[*findings.unjudged, *empty])

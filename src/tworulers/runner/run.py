@@ -17,7 +17,12 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from tworulers.io.holding import Held, holding_results
 from tworulers.io.image_error import ImageError
 from tworulers.io.makers import name_maker
-from tworulers.io.paths import Layout, list_configuration, project_root
+from tworulers.io.paths import (
+    Layout,
+    list_configuration,
+    project_root,
+    require_writable,
+)
 from tworulers.io.pool import working_with
 from tworulers.io.resume import tell_difference
 from tworulers.io.sweeps import claim_sweep
@@ -44,9 +49,9 @@ from tworulers.runner.interruption import telling_interruption
 from tworulers.runner.outcome import OUTCOMES, Outcome
 from tworulers.runner.search import look_beneath, read_grid
 from tworulers.runner.settings import (
-    expand_home,
     flatten,
     load_settings,
+    open_paths,
     pick_settings,
     read_kept,
 )
@@ -199,10 +204,11 @@ def _run_job(
     settings = load_settings(config)
     overrides = list(HydraConfig.get().overrides.task)
     check_texts(overrides, config)
-    expand_home(settings)
+    open_paths(settings, [one.partition("=")[0].lstrip("+") for one in overrides], root, config)
     check_names(settings)
     check_numbers(settings, reads)
     check_homes(settings.paths, overrides, root)
+    require_writable(root / settings.paths.outputs)
     limit_readers(settings.paths.readable_by)
     if settings.tracking.enabled:
         require_address(settings.tracking)
@@ -260,7 +266,7 @@ def _keep_record(
     replaced = "" if stood is None else tell_difference(dict(flatten(stood)), params)
     if replaced and "DVC_STAGE" not in os.environ:
         say(
-            f"{layout.relative(folder)} replaced a result of other settings: {replaced}; paths=sweep keeps both"
+            f"{layout.show(folder)} replaced a result of other settings: {replaced}; paths=sweep keeps both"
         )
     with written_beside(folder / "config.yaml") as temporary:
         OmegaConf.save(OmegaConf.create(read), temporary)

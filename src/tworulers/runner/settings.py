@@ -1,5 +1,7 @@
 """What a command is asked: the composed configuration as plain settings, whole, or the part that a stage reads."""
 
+import os
+from collections.abc import Callable, Collection
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,27 +59,69 @@ def load_choice(root: Path, group: str, name: str, schema: type[Group]) -> Group
     return loaded
 
 
-def expand_home(settings: Any) -> None:
-    """Put the home folder in place of a leading `~` of every path in settings, in place.
+BESIDE_DATA = ("dataset.reading.table", "dataset.reading.experts", "risk.file", "risk.joins")
+"""Paths that are named as seen from the folder of the data."""
+
+
+def open_paths(
+    settings: Any, typed: Collection[str] = (), root: Path | None = None, kept: Any = None
+) -> None:
+    """Open `~` and variables in every path of settings, in place, and let it lead where the person means.
+
+    What is typed counts from the working folder, what a file of the configuration says from the project. Where they are
+    one, and results go below it, relative paths stay as they are.
+
+    Parameters
+    ----------
+    settings : whose paths are opened.
+    typed : the keys of the command line.
+    root : the project root.
+    kept : the configuration they were made of, which is kept with the result.
 
     Raises
     ------
     ValueError : there is no such home folder; the message names the setting and the path.
     """
-    if isinstance(settings, dict | list):
-        for part in settings.values() if isinstance(settings, dict) else settings:
-            expand_home(part)
-    if not is_dataclass(settings):
-        return
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        if field.name in PATHS and isinstance(value, str) and value.startswith("~"):
-            try:
-                setattr(settings, field.name, str(Path(value).expanduser()))
-            except RuntimeError as error:
-                raise ValueError(f"{field.name}={value}: {error}; write the whole path") from error
-        else:
-            expand_home(value)
+    outputs = Path(settings.paths.outputs) if root is not None else Path()
+    one = root is None or (root == Path.cwd() and (root / outputs).is_relative_to(root))
+    _open_parts(
+        settings, "", kept, lambda key, value: _open_path(value, key, typed, None if one else root)
+    )
+
+
+def _open_parts(settings: Any, place: str, kept: Any, open_path: Callable[[str, str], str]) -> None:
+    parts: list[tuple[Any, Any]] = []
+    if isinstance(settings, dict):
+        parts = list(settings.items())
+    elif isinstance(settings, list):
+        parts = list(enumerate(settings))
+    elif is_dataclass(settings):
+        parts = [(field.name, getattr(settings, field.name)) for field in fields(settings)]
+    for name, value in parts:
+        key = f"{place}.{name}".strip(".")
+        if is_dataclass(settings) and name in PATHS and isinstance(value, str):
+            opened = open_path(key, value)
+            setattr(settings, name, opened)
+            if kept is not None and opened != value:
+                kept[name] = opened
+        elif isinstance(value, dict | list) or is_dataclass(value):
+            known = kept is not None and (isinstance(settings, list) or name in kept)
+            _open_parts(value, key, kept[name] if known else None, open_path)
+
+
+def _open_path(value: str, key: str, typed: Collection[str], root: Path | None) -> str:
+    """Open a path; where a root is given it is made whole."""
+    opened = os.path.expandvars(value)
+    try:
+        opened = str(Path(opened).expanduser()) if opened.startswith("~") else opened
+    except RuntimeError as error:
+        raise ValueError(f"{key}={value}: {error}; write the whole path") from error
+    if root is None or not opened or Path(opened).is_absolute() or key.startswith(BESIDE_DATA):
+        return opened
+    if any(key == name or key.startswith(f"{name}.") for name in typed):
+        return str(Path(opened).absolute())
+    # Places of results count from the project as they are.
+    return opened if key.startswith("paths.") else str(root / opened)
 
 
 def read_kept(text: str) -> dict[str, Any] | None:

@@ -54,7 +54,7 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             metrics |= write_compared(found, folder / "regimes" / name, name)
         count = len(study.known.rulers) + len(study.known.models)
         write_json({"comparisons": count}, folder / "about.json")
-    conclude(answers.end_comparisons(study), f"written to {layout.relative(root)}")
+    conclude(answers.end_comparisons(study), f"written to {layout.show(root)}")
     description = "Audits compared: rulers over one regime's predictions, regimes under one ruler."
     described = description, {"attributes": settings.attributes.name}
     return root, RunRecord("compare", "compare", *described, metrics=metrics)
@@ -123,7 +123,7 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
         ending = end_rulers(found, judging, study.attributes, study.metrics)
     else:
         ending = end_models(found, study.metrics)
-    conclude(ending, f"written to {layout.relative(result)}")
+    conclude(ending, f"written to {layout.show(result)}")
     common = keep_answer(shared.study, found, first, second)
     add_page(common, "compare", made_from, settings, result, layout)
     told = (

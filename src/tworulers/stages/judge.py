@@ -8,7 +8,7 @@ from tworulers.ingest.faults import format_faults
 from tworulers.ingest.judged_folders import list_pairs, nest_by_model, prepare
 from tworulers.ingest.study_folders import Scored, load_folders, score_side, summarise_side
 from tworulers.io.owned import remove_folder
-from tworulers.io.paths import Layout
+from tworulers.io.paths import Layout, require_writable
 from tworulers.io.primary import hold_to_lock
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.io.resume import Stamp
@@ -37,12 +37,13 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     settings, given = hold_to_lock(settings, layout.root), settings.predictions
     require_metrics(settings.audit, METRICS)
     require_rule(settings.audit.macro)
+    named = Layout.of_predictions(settings, layout.root).outputs
+    require_writable(named)
     ready = prepare(given, settings.attributes, settings.processes)
     if ready.naming:
         say(ready.naming)
     if ready.notes:
         say(format_faults(ready.notes))
-    named = Layout.of_predictions(settings, layout.root).outputs
     pairs = {side: one.pairing.pairs for side, one in ready.judges.items()}
     made_from = describe_judging(settings, pairs)
     result = place_result(named, made_from, layout)
@@ -117,7 +118,7 @@ def finish(study: Study, made_from: Stamp, settings: Settings, place: Layout) ->
     """Write the page and print the verdict, where exams are in groups."""
     given = settings.predictions
     if not settings.attributes.groupings:
-        say(f"written to {place.relative(place.outputs)}")
+        say(f"written to {place.show(place.outputs)}")
         return
     command = f"python -m tworulers.stages.judge predictions.name={given.name} ..."
     kept = "" if settings.report.shared else "; config.yaml of the result holds what it read"

@@ -12,7 +12,7 @@ def lock(settings: Settings, layout: Layout) -> None:
     """Write the lock beside the file that `audit.primary` names, to be committed with it."""
     place, locked = lock_questions(settings, layout.root)
     say(f"{list_questions(locked)}: locked on {locked.date}, SHA-256 {locked.sha256}")
-    say(f"written to {layout.relative(place)}: commit it. {LOCKED_IS_NO_PROOF}")
+    say(f"written to {layout.show(place)}: commit it. {LOCKED_IS_NO_PROOF}")
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def publish_results(settings: Settings, layout: Layout) -> None:
         except ValueError as error:
             damaged.append(str(error))
         except TrackingError as error:
-            raise ValueError(f"MLflow cannot show {layout.relative(folder)}: {error}") from error
+            raise ValueError(f"MLflow cannot show {layout.show(folder)}: {error}") from error
     if damaged:
         raise ValueError("\n  ".join([f"{len(damaged)} results are not published:", *damaged]))
     if not settings.tracking.folder:
@@ -80,7 +80,7 @@ def find_results(settings: Settings, layout: Layout) -> list[Path]:
     folders = sort_results({folder for root in roots for folder in list_results(root)})
     if not folders:
         raise ValueError(
-            f"no results below {layout.relative(roots[0])}; run `dvc repro` or a stage first"
+            f"no results below {layout.show(roots[0])}; run `dvc repro` or a stage first"
         )
     return folders
 

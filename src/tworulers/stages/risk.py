@@ -53,8 +53,8 @@ def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         _write(audit, records, spec, sentences, notes, folder, pick_digests(made_from), again)
     write_stamp(made_from, result)
     title = spec.title or name
-    tell(*notes, brief_risk(audit, title), *sentences, f"written to {layout.relative(result)}")
-    tell(f"report: {layout.relative(result / 'index.html')}")
+    tell(*notes, brief_risk(audit, title), *sentences, f"written to {layout.show(result)}")
+    tell(f"report: {layout.show(result / 'index.html')}")
     sizes = {"rows": float(len(frame)), "people": float(frame[CLUSTER].nunique())}
     record = RunRecord(
         stage="risk",

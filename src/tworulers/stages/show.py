@@ -18,7 +18,7 @@ def show(settings: Settings, layout: Layout) -> None:
     if costs:
         tell(tabulate_costs(costs, settings.cost))
         if (copy := stamp_page(layout, settings.cost)) is not None:
-            tell(f"the report with date and costs: {layout.relative(copy)}")
+            tell(f"the report with date and costs: {layout.show(copy)}")
 
 
 if __name__ == "__main__":

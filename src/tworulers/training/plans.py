@@ -77,13 +77,13 @@ def load_plans(layout: Layout, recipe: str) -> tuple[Plans, DatasetFacts]:
         planned = made_for["recipe"]
     if made_for.get("axes") != ORDER:
         raise ValueError(
-            f"{layout.relative(layout.plan)} was planned by an earlier version, which read images along the file's "
+            f"{layout.show(layout.plan)} was planned by an earlier version, which read images along the file's "
             f"axes and not as {', '.join(ORDER)}; plan, preprocess and train again: "
             f"python -m tworulers.stages.plan recipe={recipe}"
         )
     if planned != recipe:
         raise ValueError(
-            f"{layout.relative(layout.plan)} was planned with recipe={planned}, asked for recipe={recipe}; "
+            f"{layout.show(layout.plan)} was planned with recipe={planned}, asked for recipe={recipe}; "
             f"give the same to both, or plan again: python -m tworulers.stages.plan recipe={recipe}"
         )
     return read_plans(layout.plans, layout.planned_dataset)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tworulers.runner.arguments import complete_arguments, is_open
-from tworulers.runner.settings import expand_home
+from tworulers.runner.settings import open_paths
 from tworulers.schema.settings import Settings
 from tworulers.schema.sources import Dataset, Predictions, Reading, Reference
 
@@ -55,7 +55,7 @@ def test_every_path_of_the_settings_leads_home(monkeypatch: pytest.MonkeyPatch) 
     )
     settings.predictions = Predictions("~n", folder="~/p", references={"e": Reference("~/e")})
     settings.scores.file = "a/~/b"
-    expand_home(settings)
+    open_paths(settings)
     assert (settings.dataset.root, settings.dataset.reading.table) == (
         "/home/ann",
         "/home/ann/t.csv",

@@ -49,7 +49,7 @@ def list_needed(
     ]
     if not sides:
         raise ValueError(
-            f"no scores below {layout.relative(layout.inputs / 'scores')} of regimes {', '.join(grid.regimes)} and "
+            f"no scores below {layout.show(layout.inputs / 'scores')} of regimes {', '.join(grid.regimes)} and "
             f"rulers {', '.join(grid.rulers)}, which the audits of this run would be of; {made_by('score')} makes them"
         )
     kept = [one for one in overrides if _name(one) not in ("regime", "ruler", "paths.outputs")]

@@ -29,8 +29,8 @@ def show_result(folder: Path, layout: Layout, settings: Tracking) -> bool:
         except (TrackingError, ValueError) as error:
             print(
                 f"warning: MLflow does not show this result: {escape_controls(str(error))}\n"
-                f"  The result is whole in {layout.relative(folder)}; publish it later with: "
-                f"{write_command(layout.relative(folder), settings)}",
+                f"  The result is whole in {layout.show(folder)}; publish it later with: "
+                f"{write_command(layout.show(folder), settings)}",
                 file=sys.stderr,
                 flush=True,
             )
