@@ -1,5 +1,6 @@
 """Texts that a person types without quotes, in the spelling that Hydra's grammar reads back as the same text."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -7,14 +8,14 @@ from tworulers.runner.typed_names import write_name
 
 _PLAIN = re.compile(r"[A-Za-z_./][\w./-]*", re.ASCII)
 _WORDS = {"true", "false", "null", "nan", "inf"}
-_VARIABLE = re.compile(r"\$\{(?!oc\.env:)")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
 def quote_text(text: str) -> str:
-    """Write a text as it is where that reads as text, else in quotes."""
+    """Write a text as it is where that reads as text, else in quotes, with `${NAME}` as a shell opens it."""
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
-    text = _VARIABLE.sub(r"\\${", text)
+    text = _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0]), text)
     return "'" + re.sub(r"(\\+)(?='|$)", r"\1\1", text).replace("'", "\\'") + "'"
 
 

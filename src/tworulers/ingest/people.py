@@ -294,6 +294,15 @@ def _clean_ages(frame: pd.DataFrame, key: str, file: str) -> tuple[pd.DataFrame,
         for name, cell, age in zip(frame[key], cells, ages, strict=True)
         if age.status == AgeStatus.IMPLAUSIBLE
     ]
+    told = [
+        cell
+        for cell, age in zip(cells, ages, strict=True)
+        if cell and age.status == AgeStatus.MISSING
+    ]
+    if told:
+        words = ", ".join(dict.fromkeys(map(repr, told)))
+        found = f"{len(told)} ages are told by no number ({words}) and count as missing"
+        faults.append(Fault(FaultKind.TABLE, "", found, file=file, note=True))
     return (
         frame.assign(
             age=[age.years for age in ages],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,6 +115,13 @@ def read_risk_table(spec: RiskTable) -> RiskRecords:
         if spec.unit
         else pd.Series(range(1, len(table) + 1), dtype=object).astype(str)
     )
+    unnamed = units.map(
+        lambda unit: not re.search(r"\w", unit) or fold_spelling(unit) in reading.codes
+    )
+    if unnamed.any():
+        reading.notes.append(
+            f"{int(unnamed.sum())} rows name no {spec.unit}; they count as the others do"
+        )
     score, reasons = _read_scores(table[spec.score], units, reading)
     outcome, event = _read_outcomes(table[spec.outcome], reasons, reading)
     used = reasons == ""

@@ -1,6 +1,7 @@
 """Which folders are ours to delete: those that carry our mark, and no others."""
 
 import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 MARK = ".tworulers"
@@ -67,3 +68,11 @@ def _is_ours(folder: Path) -> bool:
     return (folder / MARK).is_file() or all(
         not path.is_symlink() and _is_ours(path) for path in folder.iterdir()
     )
+
+
+def remove_others(result: Path, kinds: Iterable[str], kept: Collection[tuple[str, str]]) -> None:
+    """Remove from a result what an earlier one left below each kind, of models and references that are not kept."""
+    for kind in kinds:
+        for path in (result / kind).glob("*/*"):
+            if path.is_dir() and (path.parent.name, path.name) not in kept:
+                remove_folder(path)

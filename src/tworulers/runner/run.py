@@ -203,15 +203,8 @@ def _run_job(
     declare_structures(config, reads)
     settings = load_settings(config)
     overrides = list(HydraConfig.get().overrides.task)
-    check_texts(overrides, config)
-    open_paths(settings, [one.partition("=")[0].lstrip("+") for one in overrides], root, config)
-    check_names(settings)
-    check_numbers(settings, reads)
-    check_homes(settings.paths, overrides, root)
-    require_writable(root / settings.paths.outputs)
+    _check_settings(settings, config, reads, overrides, root)
     limit_readers(settings.paths.readable_by)
-    if settings.tracking.enabled:
-        require_address(settings.tracking)
     layout = Layout.of(settings, root)
     trains = any(name.startswith("trainer") for name in reads)
     name = Path(stage.__code__.co_filename).stem
@@ -250,6 +243,20 @@ def _run_job(
     if told and "DVC_STAGE" not in os.environ:
         show_in_sweep(folder, layout, settings.tracking)
     return layout.relative(folder), layout.relative(layout.outputs)
+
+
+def _check_settings(
+    settings: Settings, config: DictConfig, reads: tuple[str, ...], overrides: list[str], root: Path
+) -> None:
+    """Refuse what cannot be meant, and open the paths; nothing has been read or written by then."""
+    check_texts(overrides, config)
+    open_paths(settings, [one.partition("=")[0].lstrip("+") for one in overrides], root, config)
+    check_names(settings)
+    check_numbers(settings, reads)
+    check_homes(settings.paths, overrides, root)
+    require_writable(root / settings.paths.outputs)
+    if settings.tracking.enabled:
+        require_address(settings.tracking)
 
 
 def _keep_record(

@@ -7,7 +7,7 @@ from pathlib import Path
 from tworulers.ingest.faults import format_faults
 from tworulers.ingest.judged_folders import list_pairs, nest_by_model, prepare
 from tworulers.ingest.study_folders import Scored, load_folders, score_side, summarise_side
-from tworulers.io.owned import remove_folder
+from tworulers.io.owned import remove_others
 from tworulers.io.paths import Layout, require_writable
 from tworulers.io.primary import hold_to_lock
 from tworulers.io.records import folder_written_beside, write_json
@@ -48,10 +48,7 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     made_from = describe_judging(settings, pairs)
     result = place_result(named, made_from, layout)
     place = Layout(layout.root, result, result)
-    for kind in ("scores", "audits"):
-        for path in (result / kind).glob("*/*"):
-            if path.is_dir() and (path.parent.name, path.name) not in ready.judges:
-                remove_folder(path)
+    remove_others(result, ("scores", "audits"), ready.judges)
     scored = [score_side(side, ready, settings) for side in ready.judges]
     for one in scored:
         write_scored(one, settings, place)
