@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -23,8 +22,21 @@ RESULTS = {
 }
 """The command of each stage, and a folder that it writes."""
 
-SECONDS_TO_SCORE = 4.0
-"""When scoring is ended: its folder is written in a moment, so it is not waited for."""
+AT_WORK = "at_work"
+SLOW = f"""
+import time
+from pathlib import Path
+from tworulers import Metric
+from tworulers.metrics.registry import register_metric
+
+def compute(counts, settings):
+    Path("{AT_WORK}").touch()
+    time.sleep(60)
+    return 0.0
+
+register_metric(Metric("slow", "Slow", higher_is_better=False, unit="µl", perfect=0.0, both_empty=0.0, compute=compute))
+"""
+"""A metric that says when it is computed, and takes its time: scores are written in a moment, after all the work."""
 
 
 def list_beside(result: Path, process: int) -> list[Path]:
@@ -35,13 +47,16 @@ def list_beside(result: Path, process: int) -> list[Path]:
 def end_at_work(project: Path, stage: str, number: int) -> tuple[subprocess.Popen[str], str]:
     """Start a stage over a finished result and end it while it writes; return it and what it said."""
     (name, *overrides), result = RESULTS[stage]
+    if stage == "score":
+        (project / "own").mkdir()
+        (project / "own" / "slow.py").write_text(SLOW, encoding="utf-8")
+        overrides.append("audit.extra_metrics=[slow]")
     running = start(project, name, *overrides, "processes=2")
-    began = time.monotonic()
     wait_for(
         lambda: (
             list_beside(result, running.pid)
+            or (project / AT_WORK).exists()
             or running.poll() is not None
-            or (stage == "score" and time.monotonic() - began > SECONDS_TO_SCORE)
         )
     )
     os.killpg(running.pid, number)
