@@ -4,6 +4,7 @@ import html
 import re
 from pathlib import Path
 
+import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,3 +85,35 @@ def test_risk_scores_end_in_the_same_page(project: Project) -> None:
     page = read_page(project, done.said)
     assert "Over all rows the score has an AUC of 0." in page
     assert page.count('class="answer"') == 2
+
+
+def test_judged_folders_show_the_worst_exam_of_each_group_and_shared_ones_do_not(
+    project: Project,
+) -> None:
+    for n in range(8):
+        label = np.zeros((8, 12, 4), np.uint8)
+        label[1:6, 2:9, 1:3] = 1
+        for folder in ("mine", "expert"):
+            drawn = 7 * label if folder == "expert" else label.copy()
+            drawn[1 : 1 + n % 4, 2:9] = 0 if folder == "mine" else drawn[1 : 1 + n % 4, 2:9]
+            (project.folder / folder).mkdir(exist_ok=True)
+            nib.save(nib.Nifti1Image(drawn, np.eye(4)), project.folder / folder / f"e{n}.nii.gz")
+    (project.folder / "exams.csv").write_text(
+        "exam_id,sex\n" + "\n".join(f"e{n},{'FM'[n % 2]}" for n in range(8))
+    )
+    asked = (
+        *("judge", *QUICK, "predictions.folder=mine", "predictions.cohort=exams.csv"),
+        *("predictions.structures={box: 1}", "processes=1", "audit.metrics=[dice]"),
+        'predictions.references={expert: {folder: expert, provenance: gold, label_map: {box: ["7"]}}}',
+    )
+    done = project.run(*asked, "predictions.name=mine")
+    assert done.status == 0, done.said
+    page = read_page(project, done.said)
+    section = page.split('<section id="worst"')[1].split("</section>")[0]
+    assert section.count("data:image/png;base64,") == 2, "one slice a group"
+    assert "Label maps without the image: grey is where both agree." in section
+    done = project.run(
+        *asked, "predictions.name=passed_on", "report.shared=true", "report.suppress_below=4"
+    )
+    assert done.status == 0, done.said
+    assert '<section id="worst"' not in read_page(project, done.said)

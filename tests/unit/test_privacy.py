@@ -175,4 +175,4 @@ def test_pictures_of_single_exams_stay_where_they_were_made(tmp_path: Path) -> N
     assert "e1" not in told
     assert told.startswith("<p>before</p>")
     assert told.endswith("<p>after</p>")
-    assert "on the page where it was made" in told
+    assert "stay on the page where it was made" in told

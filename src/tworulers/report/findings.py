@@ -105,7 +105,10 @@ class Unjudged:
 
 @dataclass(frozen=True, eq=False)
 class WorstExam:
-    """The worst exam of a group by a ruler, as a slice: its image, both label maps, and a pixel's height over width."""
+    """The worst exam of a group by a ruler, as a slice: its image, both label maps, and a pixel's height over width.
+
+    Where label maps alone are at hand, the image is 1 where they agree on a structure and 0 elsewhere.
+    """
 
     key: str
     group: str
@@ -115,6 +118,7 @@ class WorstExam:
     prediction: np.ndarray
     reference: np.ndarray
     aspect: float
+    of_labels: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class Findings:
     groups : indexed by exam_id, one ordered categorical column a grouping; empty if unknown.
     patients : indexed by exam_id, whose each exam is; empty if unknown.
     cohort : the cohort's tables.
-    worst : the worst exam of each group by each ruler, where images are at hand.
+    worst : the worst exam of each group by each ruler, where its label maps are at hand.
     facts : what the page was made from, each fact with its name.
     commands : what to run to get this page again, each with what it does.
     configuration : as YAML.

@@ -237,6 +237,8 @@ def picture_worst(view: View) -> Picture:
         f"The exam of each group of {view.title.lower()} with the worst {view.score.name}, by {view.by_whom}: the "
         "slice in which prediction and reference differ most. One exam says nothing of its group."
     )
+    if any(one.of_labels for one in view.findings.worst):
+        caption += " Label maps without the image: grey is where both agree."
     figure = draw_worst(view.findings.worst, view.score)
     name = name_picture("worst", view.grouping, *view.score.key)
     return replace(take_picture(figure, name, caption), photo=True)

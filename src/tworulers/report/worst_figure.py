@@ -52,19 +52,25 @@ def find_worst(view: View) -> list[Worst]:
 
 
 def cut_slice(
-    image: np.ndarray, prediction: np.ndarray, reference: np.ndarray, spacing: Sequence[float]
+    image: np.ndarray | None,
+    prediction: np.ndarray,
+    reference: np.ndarray,
+    spacing: Sequence[float],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Cut the slice across the coarsest axis in which both masks differ most, and crop it to them.
 
     Parameters
     ----------
-    image, prediction, reference : of one grid, shape (i, j, k); labels are 0 outside.
+    image, prediction, reference : of one grid, shape (i, j, k); labels are 0 outside. Without an image, the
+        voxels of one label in both stand for it.
     spacing : mm along each axis.
 
     Returns
     -------
     The three slices, and the height of a pixel over its width.
     """
+    if image is None:
+        image = ((prediction == reference) & (reference > 0)).astype(np.uint8)
     axis = int(np.argmax(spacing))
     others = [x for x in range(3) if x != axis]
     differ = (prediction != reference).sum(axis=tuple(others))
@@ -90,11 +96,15 @@ def draw_worst(exams: Sequence[WorstExam], score: Score) -> Figure:
     sides = list(dict.fromkeys(one.key for one in exams))
     groups = list(dict.fromkeys(one.group for one in exams))
     width = max(2.5 * len(groups), 6.0)
-    tallest = max(one.aspect * one.image.shape[0] / one.image.shape[1] for one in exams)
-    figure = start_figure(width, (width / len(groups) * tallest + 0.75) * len(sides) + 0.5)
-    axes = figure.subplots(len(sides), len(groups), squeeze=False)
+    heights = [
+        0.75 + width / len(groups) * max(_measure_height(one) for one in exams if one.key == side)
+        for side in sides
+    ]
+    figure = start_figure(width, sum(heights) + 0.5)
+    axes = figure.subplots(len(sides), len(groups), squeeze=False, height_ratios=heights)
     for ax in axes.ravel():
         ax.set_axis_off()
+        ax.set_anchor("NW")
     for one in exams:
         _draw_slice(axes[sides.index(one.key), groups.index(one.group)], one, score)
     handles = [
@@ -105,13 +115,17 @@ def draw_worst(exams: Sequence[WorstExam], score: Score) -> Figure:
     return figure
 
 
+def _measure_height(one: WorstExam) -> float:
+    """Return the height of a slice over its width."""
+    return one.aspect * one.image.shape[0] / one.image.shape[1]
+
+
 def _draw_slice(ax: Axes, one: WorstExam, score: Score) -> None:
-    low, high = np.percentile(one.image, [1, 99])
+    low, high = (0, 2) if one.of_labels else np.percentile(one.image, [1, 99])
     ax.imshow(one.image, cmap="gray", vmin=low, vmax=max(high, low + 1e-6), aspect=one.aspect)
     for part, colour, line in ((one.prediction, PREDICTED, "-"), (one.reference, DRAWN, "--")):
         for label in np.unique(part[part > 0]):
             ax.contour(part == label, [0.5], colors=[colour], linewidths=1.4, linestyles=line)
-    told = (
-        f"{one.group}, by {one.key}\n{wrap(one.exam_id, 28)}\n{score.metric.write_value(one.value)}"
-    )
+    value = f"{score.name} {score.metric.write_value(one.value)}"
+    told = f"{wrap(f'{one.group}, by {one.key}', 34)}\n{wrap(one.exam_id, 34)}\n{value}"
     ax.set_title(told, fontsize=8.5)

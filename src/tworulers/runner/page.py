@@ -1,6 +1,6 @@
 """The page that is made of findings, by `report` and by `judge`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +13,7 @@ from tworulers.io.records import folder_written_beside, write_json
 from tworulers.io.resume import digest
 from tworulers.progress import say
 from tworulers.report.card import gather_card
-from tworulers.report.findings import Findings
+from tworulers.report.findings import Findings, WorstExam
 from tworulers.report.from_study import gather_findings
 from tworulers.report.lay_out import lay_out
 from tworulers.report.page import Page, render_page
@@ -80,6 +80,7 @@ def write_study_page(
     made_from: Mapping[str, object],
     layout: Layout,
     report: Report | None = None,
+    read_worst: Callable[[Findings], Sequence[WorstExam]] | None = None,
 ) -> Findings | None:
     """Write the page of a study from outside the pipeline; return what it tells of, None where there is no verdict.
 
@@ -91,10 +92,13 @@ def write_study_page(
     made_from : what the result depends on: of it the digests of files are shown.
     layout : where results go.
     report : as of `write_page`.
+    read_worst : reads the worst exams that are shown; None where no label maps are at hand.
     """
     findings = gather_findings(study, dataset)
     if not findings.audits:
         return None
+    if read_worst is not None and not (report is not None and report.shared):
+        findings = replace(findings, worst=read_worst(findings))
     facts = list_facts(pick_digests(made_from))
     write_page(replace(findings, commands=[command], facts=facts), report, layout)
     return findings

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tworulers.ingest.judged_folders import Prepared
+from tworulers.ingest.predictions import read_pair
 from tworulers.io.images import ImageError, read_image
 from tworulers.io.paths import Layout
 from tworulers.progress import say
-from tworulers.report.findings import WorstExam
+from tworulers.report.findings import Findings, WorstExam
 from tworulers.report.view import make_view
 from tworulers.report.worst_figure import Worst, cut_slice, find_worst
 from tworulers.rulers.find import make_ruler
@@ -38,6 +40,28 @@ def read_worst(read: Read, settings: Settings, layout: Layout) -> list[WorstExam
             found.append(_read(one, kinds[side], images, layout))
         except (ValueError, OSError, ImageError, KeyError) as error:
             say(f"no picture of {one.exam_id} by {result.ruler}: {error}")
+    return found
+
+
+def read_judged_worst(
+    findings: Findings, ready: Prepared, *, trust_grid: bool = False
+) -> list[WorstExam]:
+    """Read the label maps of the worst exam of each group by each reference from the folders that were judged."""
+    found = []
+    for one in find_worst(make_view(findings)):
+        judge = ready.judges[one.audit.result.regime, one.audit.result.ruler]
+        prediction, reference = read_pair(
+            judge.predictions[one.exam_id],
+            judge.references[one.exam_id],
+            ready.structures.values(),
+            judge.predicted,
+            judge.drawn,
+            trust_grid=trust_grid,
+        )
+        parts = cut_slice(None, prediction.array, reference.array, reference.spacing)
+        found.append(
+            WorstExam(one.audit.key, one.group, one.exam_id, one.value, *parts, of_labels=True)
+        )
     return found
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tworulers.ingest.faults import format_faults
-from tworulers.ingest.judged_folders import list_pairs, nest_by_model, prepare
+from tworulers.ingest.judged_folders import Prepared, list_pairs, nest_by_model, prepare
 from tworulers.ingest.study_folders import Scored, load_folders, score_side, summarise_side
 from tworulers.io.owned import remove_others
 from tworulers.io.paths import Layout, require_writable
@@ -27,6 +28,7 @@ from tworulers.runner.page import tell_page, write_study_page
 from tworulers.runner.run import run_stage
 from tworulers.runner.shown_scores import show_scores
 from tworulers.runner.tracking import RunRecord, write_record
+from tworulers.runner.worst_exams import read_judged_worst
 from tworulers.schema.result_files import SUMMARY
 from tworulers.schema.settings import MACRO, Settings
 from tworulers.study import Study
@@ -59,7 +61,7 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     write_json({"structures": ready.structures, **nest_by_model(told)}, result / SUMMARY)
     write_json(list_pairs(ready.judges, ready.notes), result / "pairing.json")
     write_stamp(made_from, result)
-    finish(study, made_from, settings, place)
+    finish(study, ready, made_from, settings, place)
     return result, record(scored, settings)
 
 
@@ -111,7 +113,9 @@ def write_answers(
         say(note)
 
 
-def finish(study: Study, made_from: Stamp, settings: Settings, place: Layout) -> None:
+def finish(
+    study: Study, ready: Prepared, made_from: Stamp, settings: Settings, place: Layout
+) -> None:
     """Write the page and print the verdict, where exams are in groups."""
     given = settings.predictions
     if not settings.attributes.groupings:
@@ -120,7 +124,15 @@ def finish(study: Study, made_from: Stamp, settings: Settings, place: Layout) ->
     command = f"python -m tworulers.stages.judge predictions.name={given.name} ..."
     kept = "" if settings.report.shared else "; config.yaml of the result holds what it read"
     again, dataset = (command, f"this page again{kept}"), given.title or given.name
-    findings = write_study_page(study, dataset, again, made_from, place, settings.report)
+    findings = write_study_page(
+        study,
+        dataset,
+        again,
+        made_from,
+        place,
+        settings.report,
+        partial(read_judged_worst, ready=ready, trust_grid=given.trust_grid),
+    )
     if findings is None:
         tell(*(why for one in study.references.values() for why in one.no_verdict.values()))
         say("no reference is independent of the predictions: no verdict, no page")

@@ -37,6 +37,8 @@ def test_the_slice_is_the_one_where_both_differ_most() -> None:
     assert cut.shape == predicted.shape == (30, cut.shape[1])
     assert image[2].min() <= cut.min() <= cut.max() <= image[2].max()
     assert aspect == 2.0
+    agreed = cut_slice(None, prediction, reference, (4.0, 1.0, 2.0))[0]
+    assert agreed.sum() == predicted.sum(), "without an image, where both agree"
 
 
 @pytest.fixture

@@ -105,8 +105,8 @@ def reduce_table(path: Path) -> pd.DataFrame | None:
 
 
 def reduce_page(page: str) -> str:
-    """Leave out of a page the pictures of single exams, and say where they are."""
-    kept = r"\1<p>Pictures of single exams are on the page where it was made.</p>\2"
+    """Leave out of a page the pictures of single exams, and say where they are: pictures of people do not go out."""
+    kept = r"\1<p>Pictures of single exams are of people, and stay on the page where it was made.</p>\2"
     return re.sub(rf'(<section id="{OF_EXAMS}"[^>]*>).*?(</section>)', kept, page, flags=re.DOTALL)
 
 
