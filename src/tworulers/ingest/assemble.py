@@ -1,7 +1,7 @@
 """Which exams of a source become the cohort, which do not and why."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +21,15 @@ EXPERT_VOLUME = "expert_volume_mm3"
 
 @dataclass(frozen=True)
 class Ingested:
-    """The cohort table, exams left out with reasons, structure volumes, and faults and notes."""
+    """The cohort table, exams left out with reasons, structure volumes, faults and notes, and further label maps: the
+    path by name and exam.
+    """
 
     cohort: pd.DataFrame
     exclusions: pd.DataFrame
     volumes: pd.DataFrame
     faults: list[Fault]
+    references: dict[str, dict[str, Path]] = field(default_factory=dict)
 
 
 def assemble(
@@ -81,7 +84,11 @@ def assemble(
     gold = cohort["provenance"] == Provenance.GOLD
     cohort[EXPERT_VOLUME] = cohort["exam_id"].map(totals).where(gold)
     exclusions = pd.DataFrame(sorted(reasons.items()), columns=["exam_id", "reason"]).astype("str")
-    return Ingested(cohort.reset_index(drop=True), exclusions, volumes, faults)
+    references = {
+        name: {exam: files[exam] for exam in exams["exam_id"] if exam in files}
+        for name, files in source.references.items()
+    }
+    return Ingested(cohort.reset_index(drop=True), exclusions, volumes, faults, references)
 
 
 def compare_structures(source: Source, dataset: Dataset) -> list[Fault]:

@@ -11,12 +11,18 @@ from tworulers.cohort.split import hide_expert_labels
 from tworulers.ingest.assemble import Ingested
 from tworulers.ingest.faults import Fault, format_faults
 from tworulers.ingest.links import link_files
-from tworulers.ingest.pseudonyms import hide_names, keep_columns, read_key, tell_kinds
-from tworulers.ingest.read import ingest, write_mapped_labels
+from tworulers.ingest.pseudonyms import (
+    hide_names,
+    keep_columns,
+    read_key,
+    rename_person,
+    tell_kinds,
+)
+from tworulers.ingest.read import copy_labels, ingest, write_mapped_labels
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json, write_table
 from tworulers.progress import say
-from tworulers.schema.result_files import FAULTS, VOLUMES
+from tworulers.schema.result_files import FAULTS, REFERENCES, VOLUMES
 from tworulers.schema.settings import Settings
 
 
@@ -24,10 +30,11 @@ def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
     """Read a data source; exams with faults are left out, and every fault is shown and written.
 
     Below the folder of the source go ``faults.json``, ``volumes.parquet`` (structure volumes of the
-    labels as they came) and, where stored label values are replaced, the new labels. Nothing is
-    written where the data lie. With `reading.pseudonym_key` every id in a table and every file named
-    there is a pseudonym (links below ``links/`` lead to the files), columns that nothing is asked of
-    are left out, and reasons and faults are told by their kind.
+    labels as they came), further label maps of the exams under ``references/`` and, where stored
+    label values are replaced, the new labels. Nothing is written where the data lie. With
+    `reading.pseudonym_key` every id in a table and every file named there is a pseudonym (links below
+    ``links/`` lead to the files), columns that nothing is asked of are left out, and reasons and
+    faults are told by their kind.
 
     Returns
     -------
@@ -48,6 +55,8 @@ def ingest_exams(settings: Settings, layout: Layout) -> tuple[pd.DataFrame, pd.D
     with folder_written_beside(layout.results.source) as folder:
         write_json(list_faults(ingested.faults, hidden=key is not None), folder / FAULTS)
         write_table(ingested.volumes, folder / VOLUMES)
+        for name, files in ingested.references.items():
+            copy_labels(files, dataset, folder / REFERENCES / name)
     labels = layout.results.source / "labels"
     cohort = write_mapped_labels(ingested.cohort, dataset, layout.root, labels)
     if key is not None:
@@ -71,6 +80,10 @@ def hide_people(ingested: Ingested, key: bytes, settings: Settings) -> Ingested:
         cohort=hide_names(cohort, key),
         exclusions=hide_names(exclusions, key),
         volumes=hide_names(ingested.volumes, key),
+        references={
+            name: {rename_person(exam, key): path for exam, path in files.items()}
+            for name, files in ingested.references.items()
+        },
     )
 
 

@@ -14,7 +14,7 @@ from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.geometry import check_affine, compare_grids, note_positions, orientation
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.source import Source, relative_to
-from tworulers.io.images import ImageError, ImageVolume, read_header, read_image
+from tworulers.io.images import Header, ImageError, ImageVolume, read_header, read_image
 from tworulers.io.makers import find_gzip_damage
 from tworulers.io.pool import iterate_in_pool
 from tworulers.schema.sources import Dataset
@@ -32,6 +32,7 @@ class ExamFiles:
     label_map: dict[int, int]
     full: bool
     trust_grid: bool = False
+    references: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ def inspect_source(
             label_map=dict(dataset.reading.label_map),
             full=full,
             trust_grid=dataset.reading.trust_grid,
+            references=tuple(
+                files[str(row.exam_id)]
+                for files in source.references.values()
+                if str(row.exam_id) in files
+            ),
         )
         for row in source.exams[["exam_id", "image", "label"]].itertuples(index=False)
     ]
@@ -100,6 +106,8 @@ def inspect_exam(files: ExamFiles) -> Inspection:
     if image is not None and label is not None:
         shown = relative_to(label.path, files.root)
         faults += compare_grids(image, label, files.exam_id, shown, trusted=files.trust_grid)
+    for path in files.references:
+        _inspect_reference(path, image, files, faults)
     facts: dict[str, Any] = {}
     if image is not None:
         axes = orientation(image) if image.placed else ""
@@ -107,6 +115,23 @@ def inspect_exam(files: ExamFiles) -> Inspection:
     if files.full:
         facts |= _read_voxels(files, {header.path for header in headers}, faults)
     return Inspection(files.exam_id, faults=faults, **facts)
+
+
+def _inspect_reference(
+    path: Path, image: Header | None, files: ExamFiles, faults: list[Fault]
+) -> None:
+    """List what is wrong with a further label map of an exam: its grid, and its values where voxels are read."""
+    header = _try(read_header, path, files, faults)
+    if header is None:
+        return
+    shown = relative_to(path, files.root)
+    faults += check_affine(header, files.exam_id, shown)
+    if image is not None:
+        faults += compare_grids(image, header, files.exam_id, shown, trusted=files.trust_grid)
+    if files.full:
+        _try(
+            lambda path: read_mapped_label(path, files.labels, files.label_map), path, files, faults
+        )
 
 
 def find_duplicates(inspections: Sequence[Inspection], patients: pd.Series) -> list[Fault]:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import copyfile
 
 import pandas as pd
 
 from tworulers.cohort.ungrouped import find_ungrouped
-from tworulers.ingest import cspineseg, loose, manifest, training_folders
+from tworulers.ingest import cspineseg, loose, mamamia, manifest, training_folders
 from tworulers.ingest.assemble import Ingested, assemble, compare_structures, complete_columns
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.ids import set_unsafe_aside
@@ -20,7 +21,7 @@ from tworulers.progress import track
 from tworulers.schema.file_names import check_name
 from tworulers.schema.sources import Dataset, Grouping
 
-SHIPPED = (cspineseg, loose, manifest, training_folders)
+SHIPPED = (cspineseg, loose, mamamia, manifest, training_folders)
 """The modules that hold layouts."""
 
 
@@ -151,6 +152,19 @@ def note_blank(exams: pd.DataFrame, groupings: Mapping[str, Grouping]) -> list[F
     found = f"no exam has a group in {', '.join(blank)}: an audit of them will be refused"
     mend = "join a table of people with dataset.reading.table, or choose other attributes"
     return [Fault(FaultKind.GROUPS, "", found, mend, note=True)]
+
+
+def copy_labels(files: Mapping[str, Path], dataset: Dataset, folder: Path) -> None:
+    """Copy label maps under the names of their exams, with stored values replaced where that is asked for."""
+    folder.mkdir(parents=True)
+    for exam, path in files.items():
+        target = folder / f"{check_name(exam, 'exam')}.nii.gz"
+        if dataset.reading.label_map or not path.name.casefold().endswith(".nii.gz"):
+            values = dataset.structures.values()
+            volume = read_mapped_label(path, values, dataset.reading.label_map)
+            write_label(target, volume.array, volume.affine, volume.placed)
+        else:
+            copyfile(path, target)
 
 
 def write_mapped_labels(

@@ -33,6 +33,7 @@ class Source:
     structures : label value of each structure as the source names them; empty where it does not.
     faults : faults and notes of the source as a whole, and of exams that are not in `exams`.
     exclusions : reason by exam, for exams that the source itself or the user leaves out.
+    references : further label maps, on the grid of the exam's label: absolute path by name and exam.
     """
 
     root: Path
@@ -40,6 +41,7 @@ class Source:
     structures: dict[str, int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     exclusions: dict[str, str] = field(default_factory=dict)
+    references: dict[str, dict[str, Path]] = field(default_factory=dict)
 
 
 def relative_to(path: Path, root: Path) -> str:

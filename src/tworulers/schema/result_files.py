@@ -20,6 +20,8 @@ SUMMARY = "summary.json"
 
 VOLUMES = "volumes.parquet"
 FAULTS = "faults.json"
+REFERENCES = "references"
+"""The folder of further label maps that data ship for their exams, below that of the source."""
 
 COUNTED = "metrics.json"
 """Counts of answers and means of scores in a report, which `dvc metrics` shows."""

@@ -130,9 +130,10 @@ class Reading:
     absolute); `columns` maps the cohort's column names to the table's. `experts` is a list of the exams, series or
     files that experts drew. `patient` is a pattern whose group `patient` is the patient's part of an exam id.
     `label_map` replaces stored label values. `missing` are all codes for no value. `trust_grid` takes labels voxel
-    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id, and `keep` keeps
-    those that would be left out as localizers. `pseudonym_key` is a file
-    whose bytes key the hash that replaces ids of exams and patients; it has to lie outside the results.
+    by voxel although their header puts them elsewhere. `exclude` leaves out exams by id, and `keep` keeps those that
+    would be left out as localizers. `pseudonym_key` is a file whose bytes key the hash that replaces ids of exams and
+    patients; it has to lie outside the results. `masks` are the folders of label maps by who drew them, and `phase` which
+    image after contrast is taken, where a layout has several.
     """
 
     table: str | None = None
@@ -145,6 +146,8 @@ class Reading:
     exclude: list[str] = field(default_factory=list)
     keep: list[str] = field(default_factory=list)
     pseudonym_key: str | None = None
+    masks: dict[str, str] = field(default_factory=dict)
+    phase: int = 1
 
 
 @dataclass
@@ -154,6 +157,8 @@ class Dataset:
     `gold_share` is the share of development patients who keep their expert label where the source does not say which
     labels are the experts'; `null` takes provenance from the source. `truth` names the folder of noise-free masks.
     `margin` says up to which difference groups count as alike in these data, as of `audit.margin`, which goes first.
+    `corrected_from` names the machine's labels that experts corrected to make theirs, `caveat` is what every report
+    says of the experts' labels, in whole sentences.
     """
 
     name: str = UNSET
@@ -165,6 +170,8 @@ class Dataset:
     gold_share: float | None = None
     truth: str | None = None
     margin: dict[str, float] = field(default_factory=dict)
+    corrected_from: str = ""
+    caveat: str = ""
     reading: Reading = field(default_factory=Reading)
     phantom: Phantom = field(default_factory=Phantom)
 
