@@ -24,11 +24,13 @@ from tworulers.diagnosis.comparison import (
     compare_rulers,
 )
 from tworulers.diagnosis.hearing import Witness, average_dice, find_confirmed, hear_witnesses
+from tworulers.diagnosis.known import Corrected
 from tworulers.diagnosis.probability import trace_rulers
 from tworulers.diagnosis.witness import Witnessed
 from tworulers.metrics.agreement import SHARED_ERROR
 from tworulers.metrics.known.dice import DICE
 from tworulers.metrics.macro import align_macro, pick_macro_dice
+from tworulers.schema.metric import DECIMALS
 from tworulers.schema.settings import Provenance
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class Shared:
             shared_error=average_structures(extra[extra["metric"] == SHARED_ERROR]),
             relation=judge.relate(self.other[0]),
             testimony=self._hear(),
+            corrected=self._find_corrected(),
             confirmed=find_confirmed(other.tests, self._find_truths()),
         )
         found.summary.update(self.exams.count())
@@ -139,8 +142,22 @@ class Shared:
         groups = form_groups(people, self.whole.attributes)[0]
         return anchor_scores(gold.dropna(), silver, groups, people, self.whole.settings, DICE)
 
+    def _find_corrected(self) -> Corrected | None:
+        """Say that the base was made by correcting the other reference, and how often nothing was corrected."""
+        base, other = self.base[1], self.other[1]
+        if self.whole.references[base].corrected_from != other:
+            return None
+        dice = average_dice(self.whole.references[other].against_base)
+        if dice is None:
+            return Corrected(base)
+        known = dice.dropna()
+        return Corrected(base, int((known >= 1 - 0.5 * 10.0**-DECIMALS).sum()), len(known))
+
     def _hear(self) -> Witnessed | None:
-        """Ask the truth, or a second expert, whether the other ruler repeats the model's errors."""
+        """Ask the truth, or a second expert, whether the other ruler repeats the model's errors.
+
+        Experts who corrected that ruler's labels, or a base that did, share its errors and tell nothing.
+        """
         whole, (model, other), base = self.whole, self.other, self.base[1]
         mine, theirs = (average_dice(scores) for scores in self.scores)
         ruler, witnesses = whole.references[other], []
@@ -148,7 +165,10 @@ class Shared:
         for name, one in whole.references.items():
             if name == other or (model, name) not in whole.sides:
                 continue
-            if name == base and one.provenance != Provenance.TRUTH:
+            truth = one.provenance == Provenance.TRUTH
+            if not truth and other in (one.corrected_from, whole.references[base].corrected_from):
+                continue
+            if name == base and not truth:
                 continue
             tables = (whole.scores_of((model, name)), against.get(name), one.against_base)
             witnesses.append(Witness(name, one.provenance, *map(average_dice, tables)))

@@ -24,6 +24,7 @@ from tworulers.diagnosis.anchored import Anchored
 from tworulers.diagnosis.comparison import Comparison, RegimeComparison
 from tworulers.diagnosis.warning import Warned, measure_warning
 from tworulers.schema.metric import Metric
+from tworulers.schema.origin import tell_origin
 from tworulers.schema.settings import Audit
 from tworulers.schema.sources import Attributes, Relation
 from tworulers.sides import Shared, Side, share
@@ -51,6 +52,8 @@ class Reference:
     relation : of a machine's labels to the models that they judge, a word of `Relation`, as somebody declared it.
     shares_training : models that are known to share training data with the one whose predictions they are.
     against : as `against_base`, by other references' names.
+    corrected_from : the reference whose labels were corrected to make these; empty where they were drawn anew.
+    caveat : what somebody declared that every report has to say of these labels.
     """
 
     name: str
@@ -62,6 +65,13 @@ class Reference:
     relation: str = Relation.UNKNOWN
     shares_training: frozenset[str] = frozenset()
     against: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    corrected_from: str = ""
+    caveat: str = ""
+
+    @property
+    def origin(self) -> list[str]:
+        """Say what every report has to say of how these labels came about."""
+        return tell_origin(self.name, self.corrected_from, self.caveat)
 
     def relate(self, model: str) -> str:
         """Say what these labels have to do with a model: what is known, else what was declared."""

@@ -199,3 +199,44 @@ def test_what_is_known_of_a_reference_reaches_its_verdicts(study: Study) -> None
     related = frozenset({"v1"})
     assert know(relation="independent", shares_training=related)["basis"] == "shares_training"
     assert know(shares_training=frozenset({"v2"}))["basis"] == "unknown"
+
+
+def test_experts_who_corrected_a_machine_tell_nothing_of_it(study: Study) -> None:
+    """A second expert demonstrates a copy, unless either expert began with the machine's labels."""
+    rng = np.random.default_rng(8)
+    model, *apart = 0.05 * np.exp(0.4 * rng.normal(size=(4, 40)))
+
+    def score(values: np.ndarray) -> pd.DataFrame:
+        return pd.DataFrame({"exam_id": EXAMS, "structure": "disc", "value": 1 - values})
+
+    experts = {
+        "expert": REFERENCES["expert"],
+        "second": Reference("second", "", "gold", against_base=score(apart[1] + apart[2])),
+    }
+    distances = {name: model + error for name, error in zip(experts, apart[1:], strict=True)}
+    machine = replace(
+        REFERENCES["machine"],
+        against_base=score(distances["expert"]),
+        against={"second": score(distances["second"])},
+    )
+    scores = [
+        make_scores("v1", "expert", 1 - values).assign(ruler=name, provenance="gold")
+        for name, values in distances.items()
+    ]
+    scores.append(make_scores("v1", "machine", 1 - 0.05 * apart[0]))
+
+    def know(**corrected_from: str) -> dict:
+        drawn = {
+            name: replace(one, corrected_from=corrected_from.get(name, ""))
+            for name, one in experts.items()
+        }
+        references = {"expert": drawn["expert"], "machine": machine, "second": drawn["second"]}
+        made = replace(study, scores=pd.concat(scores, ignore_index=True), references=references)
+        return made.compare("expert", "machine", "v1").summary["known"]
+
+    assert know()["basis"] == "demonstrated_copy"
+    assert know(second="machine")["basis"] == "unknown"
+    found = know(expert="machine")
+    assert (found["basis"], found["may_be_called_false"]) == ("corrected_into_base", False)
+    assert found["corrected"] == {"base": "expert", "unchanged": 0, "exams": 40}
+    assert know(expert="another")["basis"] == "demonstrated_copy"

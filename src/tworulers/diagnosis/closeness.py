@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tworulers.diagnosis.by_group import number_patients
+from tworulers.diagnosis.known import RulerKnowledge
 from tworulers.diagnosis.pairs import Pair
 from tworulers.diagnosis.witness import count_exams_needed
 from tworulers.metrics.known.dice import DICE
@@ -72,6 +73,7 @@ def measure_closeness(
     shared_error: FloatArray | None = None,
     *,
     asked: bool = True,
+    corrected: bool = False,
     patients: IntArray | None = None,
     level: float = 0.95,
 ) -> Closeness:
@@ -87,6 +89,7 @@ def measure_closeness(
     shared_error : shared-error index of each exam, NaN where nobody errs; None if unknown.
     asked : whether the ruler may repeat the model; labels declared to be experts' or the truth may
         be near a good model without repeating it, and are called identical at most.
+    corrected : whether the expert corrected the ruler's labels; how near the two are then counts for nothing.
     patients : (n,) whose exams they are, taken together in intervals; None takes exams alone.
     level : of the intervals.
 
@@ -98,9 +101,8 @@ def measure_closeness(
     most half of that under the expert. The first is relative to what is left, so that it can say so
     of a good model, too. Masks that agree everywhere are identical by definition.
     """
-    a, c = float(np.mean(model_ruler)), float(np.mean(model_expert))
-    b = _mean_known(ruler_expert)
-    nearest = max(c, b) if np.isfinite(b) else c
+    a, c, b = *(float(np.mean(x)) for x in (model_ruler, model_expert)), _mean_known(ruler_expert)
+    nearest = max(c, b) if np.isfinite(b) and not corrected else c
     forgiven, high, low = (
         1 - x for x in ratio_of_means(1 - model_ruler, 1 - model_expert, level, patients)
     )
@@ -164,7 +166,7 @@ def tabulate_closeness(
     ruler_against_expert: pd.DataFrame | None,
     shared_error: pd.DataFrame | None,
     *,
-    may_repeat: bool = True,
+    known: RulerKnowledge,
     patients: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Measure for each structure with Dice how close the other ruler is to the model."""
@@ -176,7 +178,8 @@ def tabulate_closeness(
                 pair.base,
                 _pick(ruler_against_expert, pair),
                 _pick(shared_error, pair),
-                asked=may_repeat,
+                asked=known.may_repeat,
+                corrected=known.corrected is not None,
                 patients=number_patients(patients, pair.exams),
             )
         )

@@ -24,7 +24,7 @@ from tworulers.diagnosis.flips import (
     tabulate_four_fifths,
 )
 from tworulers.diagnosis.inflation import measure_inflation
-from tworulers.diagnosis.known import RulerKnowledge
+from tworulers.diagnosis.known import Corrected, RulerKnowledge
 from tworulers.diagnosis.pairs import (
     SCORE,
     Pair,
@@ -113,22 +113,22 @@ def compare_rulers(
     shared_error: pd.DataFrame | None = None,
     relation: str = Relation.UNKNOWN,
     testimony: Witnessed | None = None,
+    corrected: Corrected | None = None,
     confirmed: Collection[tuple[str, ...]] = (),
 ) -> Comparison:
     """Compare the audits of one regime's predictions under two rulers; diagnose each disagreement.
 
     Parameters
     ----------
-    base, other : the audits of the same exams; `base` is under the ruler compared with, usually the
-        experts'.
+    base, other : the audits of the same exams; `base` is under the ruler compared with, usually the experts'.
     groups : index `exam_id`, one ordered categorical column a grouping; missing is in no group.
     settings : level, smallest group with a verdict, numbers of draws, seed.
     patients : patient of each exam, index `exam_id`, whose exams are drawn and exchanged together.
-    ruler_against_expert : `exam_id`, `structure`, `value`: Dice of the other ruler against the base
-        ruler.
+    ruler_against_expert : `exam_id`, `structure`, `value`: Dice of the other ruler against the base ruler.
     shared_error : `exam_id`, `structure`, `value`: index of the errors that model and ruler share.
     relation : of the other ruler's labels to the model, a word of `Relation`.
     testimony : what a second expert or the truth says of the other ruler.
+    corrected : that the base's labels were made from the other ruler's.
     confirmed : tests in which the truth comes to the other ruler's conclusion.
 
     Raises
@@ -141,10 +141,10 @@ def compare_rulers(
     sides = (("base", base), ("other", other))
     judges = ("ruler", "provenance")
     names = {f"{side}_{name}": audited.name(name) for side, audited in sides for name in judges}
-    known = RulerKnowledge(names["other_provenance"], relation, testimony)
+    known = RulerKnowledge(names["other_provenance"], relation, testimony, corrected)
     inflation = tabulate_inflation(pairs, patients)
-    against = (ruler_against_expert, shared_error)
-    closeness = tabulate_closeness(pairs, *against, may_repeat=known.may_repeat, patients=patients)
+    against = ruler_against_expert, shared_error
+    closeness = tabulate_closeness(pairs, *against, known=known, patients=patients)
     status = known.settle_status(overall_status(closeness))
     flips = tabulate_flips(base.tests, other.tests, settings.alpha)
     measured = _measure(_walk(pairs, groups, patients), flips, names, settings)

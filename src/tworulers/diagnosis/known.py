@@ -20,6 +20,7 @@ class Basis(StrEnum):
     COPIED = "demonstrated_copy"
     SHARPER = "demonstrated_sharper"
     SHARES_TRAINING = "shares_training"
+    CORRECTED = "corrected_into_base"
     INDEPENDENT = "declared_independent"
     UNKNOWN = "unknown"
 
@@ -42,6 +43,21 @@ RELATED = {
 
 
 @dataclass(frozen=True)
+class Corrected:
+    """That the base's labels are corrections of the other ruler's.
+
+    Attributes
+    ----------
+    base : name of the base.
+    unchanged, exams : in how many exams both are one label map, of how many where both are known.
+    """
+
+    base: str
+    unchanged: int = 0
+    exams: int = 0
+
+
+@dataclass(frozen=True)
 class RulerKnowledge:
     """What is known of a ruler in relation to the model that it judges.
 
@@ -50,11 +66,13 @@ class RulerKnowledge:
     provenance : who drew its labels, a word of `Provenance`.
     relation : to the model, a word of `Relation`: known of predictions that the line itself made, else declared.
     testimony : what a second expert, or the truth, demonstrates; None where neither is at hand.
+    corrected : that the base's labels were made from these; None where they were not.
     """
 
     provenance: str
     relation: str = Relation.UNKNOWN
     testimony: Witnessed | None = None
+    corrected: Corrected | None = None
 
     @property
     def basis(self) -> Basis:
@@ -63,6 +81,8 @@ class RulerKnowledge:
             return DECLARED[Provenance(self.provenance)]
         if self.testimony is not None and self.testimony.finding in ("copied", "sharper"):
             return Basis.COPIED if self.testimony.finding == "copied" else Basis.SHARPER
+        if self.corrected is not None and self.relation != Relation.SHARES_TRAINING:
+            return Basis.CORRECTED
         return RELATED[Relation(self.relation)]
 
     @property
@@ -96,4 +116,5 @@ class RulerKnowledge:
             "may_be_called_false": self.may_be_false,
             "relation": str(self.relation),
             "testimony": heard,
+            "corrected": None if self.corrected is None else asdict(self.corrected),
         }

@@ -10,11 +10,12 @@ import pandas as pd
 
 from tworulers.cohort.grouping import GroupingError
 from tworulers.cohort.ungrouped import keep_possible, tell_groups
-from tworulers.ingest.faults import Fault, FaultKind, IngestError
-from tworulers.ingest.id_rules import Naming, check_rules
+from tworulers.ingest.faults import Fault, FaultKind, IngestError, refuse
+from tworulers.ingest.id_rules import Naming, check_rules, rename_ids
 from tworulers.ingest.pairing import MISSING, Pairing, pair_predictions
 from tworulers.ingest.predictions import check_pairs
-from tworulers.ingest.score_table import read_exam_table
+from tworulers.ingest.read import find_layout
+from tworulers.ingest.score_table import pick_described, read_exam_table
 from tworulers.ingest.structure_names import (
     find_names,
     interpret,
@@ -25,7 +26,7 @@ from tworulers.ingest.structure_names import (
 from tworulers.ingest.value_census import Census, check_values, note_absent, take_census
 from tworulers.io.label_values import ValueMap
 from tworulers.schema.settings import Provenance, Ruler
-from tworulers.schema.sources import Attributes, PredictedModel, Predictions, Reference
+from tworulers.schema.sources import Attributes, PredictedModel, Predictions, Reading, Reference
 from tworulers.sides import Side
 
 
@@ -160,6 +161,8 @@ def pair_folders(given: Predictions) -> dict[Side, Judge]:
             one.provenance,
             folder=one.folder,
             relation=one.relation,
+            corrected_from=one.corrected_from,
+            caveat=one.caveat,
         )
         for name, one in given.references.items()
     }
@@ -224,6 +227,8 @@ def describe_exams(
     try:
         if given.cohort is None:
             notes.append("no table (predictions.cohort): every exam counts as a patient")
+        elif given.layout:
+            people = read_layout_tables(given, exams, notes, named)
         else:
             columns = dict(given.cohort_columns)
             people = read_exam_table(given.cohort, columns, given.missing, exams, notes, named)
@@ -234,6 +239,31 @@ def describe_exams(
     except GroupingError as error:
         return people, [Fault(FaultKind.GROUPS, "", str(error))], attributes
     return people, [Fault(FaultKind.TABLE, "", note, note=True) for note in notes], attributes
+
+
+def read_layout_tables(
+    given: Predictions, exams: Sequence[str], notes: list[str], naming: Naming
+) -> pd.DataFrame:
+    """Read who the scored exams are of from the tables of a download, which `cohort` is the folder of.
+
+    Parameters
+    ----------
+    given : the folder, its layout, columns and codes for no value.
+    exams : the exams that have to be described, in the order of the result.
+    notes : is added to, a sentence each.
+    naming : what does not count in the names of exams.
+
+    Raises
+    ------
+    IngestError : no such layout, tables that cannot be read, exams that are not described.
+    """
+    layout, root = find_layout(given.layout, "predictions.layout"), Path(str(given.cohort))
+    reading = Reading(columns=dict(given.cohort_columns), missing=list(given.missing))
+    people, faults = layout.describe(root, reading)
+    refuse(*(fault for fault in faults if not fault.note))
+    notes += [fault.describe() for fault in faults]
+    people = rename_ids(people, naming, notes, str(root))
+    return pick_described(people, exams, str(root), notes)
 
 
 def check_grids(judges: Mapping[Side, Judge], trust_grid: bool) -> list[Fault]:

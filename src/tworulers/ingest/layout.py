@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
+from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.inspect import Inspection
 from tworulers.ingest.localizers import find_localizers
 from tworulers.ingest.source import Source
 from tworulers.schema.own_files import Registry
-from tworulers.schema.sources import Dataset
+from tworulers.schema.sources import Dataset, Reading
 
 
 class DataLayout:
@@ -26,6 +29,25 @@ class DataLayout:
         IngestError : nothing below the folder can be read.
         """
         raise NotImplementedError
+
+    def describe(self, root: Path, reading: Reading) -> tuple[pd.DataFrame, list[Fault]]:  # noqa: ARG002
+        """Say who the exams are of from the tables below a folder alone, without any image.
+
+        Parameters
+        ----------
+        root : the folder.
+        reading : columns and codes for no value.
+
+        Returns
+        -------
+        One row an exam, with `exam_id`; and faults.
+
+        Raises
+        ------
+        IngestError : the layout has no tables of its own, or they cannot be read.
+        """
+        found, mend = "none", "give a table of exams, and no layout"
+        raise IngestError([Fault(FaultKind.TABLE, "tables of the layout's own", found, mend)])
 
     def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:
         """Say of exams, with the reason, which are left out for what their files hold beyond what is at fault."""

@@ -1,7 +1,8 @@
 """What a MAMA-MIA download from Synapse holds: phases after contrast, two masks an exam, and who is on them."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -10,12 +11,13 @@ import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.folders import NIFTI, is_debris, stem_of
+from tworulers.ingest.inspect import Inspection
 from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.mamamia_tables import describe_patients
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source, relative_to
 from tworulers.schema.origin import tell_origin
 from tworulers.schema.settings import Provenance
-from tworulers.schema.sources import Dataset
+from tworulers.schema.sources import Dataset, Reading
 
 EXPERT, AUTOMATIC = "expert", "automatic"
 """Who drew the masks: what `reading.masks` has a folder of."""
@@ -96,6 +98,14 @@ class MamaMia(DataLayout):
         faults += [Fault(FaultKind.PROVENANCE, "", text.rstrip("."), note=True) for text in told]
         return Source(root, exams, faults=faults, references=references)
 
+    def describe(self, root: Path, reading: Reading) -> tuple[pd.DataFrame, list[Fault]]:
+        """Say who the exams are of, as of `describe_patients`."""
+        return describe_patients(root, reading)
+
+    def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:  # noqa: ARG002
+        """Leave out none: axial and sagittal exams of 44 to 256 slices stand side by side, and localizers are not shipped."""
+        return {}
+
 
 def find_masks(root: Path, folders: Mapping[str, str]) -> dict[str, Found]:
     """Find the masks of either kind, named by exam.
@@ -175,15 +185,15 @@ def list_unpaired(
 
 def note_counts(exams: "pd.Series[str]", spelled: Mapping[str, str]) -> list[Fault]:
     """Note how many exams there are of each collection, where that is not what is documented."""
-    found: dict[str, int] = exams.str.partition("_")[0].value_counts().to_dict()
+    found = Counter(exams.str.partition("_")[0])
     if found == DOCUMENTED:
         return []
     names = sorted({*found, *DOCUMENTED})
     words = ", ".join(
-        f"{name} {found.get(name, 0)} (documented: {DOCUMENTED.get(name, 0)})" for name in names
+        f"{name} {found[name]} (documented: {DOCUMENTED.get(name, 0)})" for name in names
     )
     text = f"{len(exams)} exams of {len(spelled)} in the table: {words}"
-    return [Fault(FaultKind.COUNTS, "", text, note=True, details={"found": found})]
+    return [Fault(FaultKind.COUNTS, "", text, note=True, details={"found": dict(found)})]
 
 
 def note_age_groups(ages: "pd.Series[float]") -> list[Fault]:

@@ -14,7 +14,7 @@ from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.ids import set_unsafe_aside
 from tworulers.ingest.inspect import Inspection, inspect_source
 from tworulers.ingest.labels import read_mapped_label
-from tworulers.ingest.layout import LAYOUTS
+from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.source import Source
 from tworulers.io.images import read_header, same_grid, write_label
 from tworulers.progress import track
@@ -40,16 +40,26 @@ def read_source(dataset: Dataset) -> Source:
     ------
     IngestError : no root, an unknown layout, or a source that cannot be read at all.
     """
-    if dataset.source not in LAYOUTS:
-        mend = "set dataset.source"
-        refuse(Fault(FaultKind.FILES, f"a source of {sorted(LAYOUTS)}", dataset.source, mend))
+    layout = find_layout(dataset.source, "dataset.source")
     if dataset.root is None or not Path(dataset.root).is_dir():
         found = "none given" if dataset.root is None else f"{dataset.root}, which is no folder"
         variable = f"TWORULERS_{dataset.name.upper()}"
         mend = f"export {variable}=/path/to/the/data, for dvc repro too, or give a stage dataset.root=..."
         refuse(Fault(FaultKind.FILES, "the folder of the data", found, mend))
     root = Path(str(dataset.root)).absolute()
-    return set_unsafe_aside(LAYOUTS[dataset.source]().read(root, dataset))
+    return set_unsafe_aside(layout.read(root, dataset))
+
+
+def find_layout(name: str, setting: str) -> DataLayout:
+    """Return the layout of a name.
+
+    Raises
+    ------
+    IngestError : there is none; the message lists those there are, and names the setting.
+    """
+    if name not in LAYOUTS:
+        refuse(Fault(FaultKind.FILES, f"a source of {sorted(LAYOUTS)}", name, f"set {setting}"))
+    return LAYOUTS[name]()
 
 
 def examine(

@@ -329,7 +329,31 @@ def _describe(
     """Clean a table of exams and take the rows of the exams that are scored, none of them absent."""
     people, faults = clean_attributes(people, "exam_id", missing, file)
     people, repeated = collapse_duplicates(people, "exam_id", file)
-    faults += repeated
+    return pick_described(people, exams, file, notes, [*faults, *repeated])
+
+
+def pick_described(
+    people: pd.DataFrame,
+    exams: Sequence[str],
+    file: str,
+    notes: list[str],
+    faults: Sequence[Fault] = (),
+) -> pd.DataFrame:
+    """Take the rows of the exams that are scored, none of them absent, from a clean table.
+
+    Parameters
+    ----------
+    people : one row an exam.
+    exams : the exams that have to be described, in the order of the result.
+    file : the table's name in messages.
+    notes : is added to, a sentence each.
+    faults : of the table.
+
+    Raises
+    ------
+    IngestError : the table has faults, or an exam is not described.
+    """
+    faults = list(faults)
     absent = sorted(set(exams) - set(people["exam_id"]))
     faults += [
         make_fault(file, "a row that describes the exam", "none", "add it", exam)

@@ -26,7 +26,9 @@ class Scored:
     ----------
     one : the two.
     scores : a scores table, with what has to be told of it in `facts`.
-    identical_exams, identical_files : how many references are the prediction itself, by voxel and by file.
+    identical_exams, identical_files : how many references are the prediction itself, by voxel and not empty, and by
+        file.
+    identical : whether the reference is the predictions themselves, those where both are empty among them.
     """
 
     one: Judge
@@ -34,11 +36,7 @@ class Scored:
     facts: Mapping[str, Any]
     identical_exams: int
     identical_files: int
-
-    @property
-    def identical(self) -> bool:
-        """Tell whether the reference is the predictions themselves."""
-        return self.identical_exams == self.scores["exam_id"].nunique()
+    identical: bool
 
     @property
     def same(self) -> dict[str, int]:
@@ -68,13 +66,15 @@ def score_side(side: Side, ready: Prepared, settings: Settings) -> Scored:
     rows = score_exams(tasks, settings.processes)
     scores, facts = finish_scores(rows, settings.audit, *side)
     counts = scores.pivot_table("value", "exam_id", "metric", "sum", observed=True)
-    same = (counts["fp"] + counts["fn"] == 0) & (counts["tp"] > 0)
+    agree = counts["fp"] + counts["fn"] == 0
+    same = agree & (counts["tp"] > 0)
     files = (
         filecmp.cmp(task.prediction, task.reference, shallow=False)
         for task in tasks
         if task.prediction.is_file() and task.reference.is_file()
     )
-    return Scored(one, scores, facts, int(same.sum()), sum(files))
+    identical = bool(agree.all() and same.any())
+    return Scored(one, scores, facts, int(same.sum()), sum(files), identical)
 
 
 def load_folders(ready: Prepared, scored: Sequence[Scored], settings: Settings) -> Study:
@@ -94,6 +94,8 @@ def load_folders(ready: Prepared, scored: Sequence[Scored], settings: Settings) 
                 against_base=_score_reference(ready, name, ready.base, settings),
                 relation=str(ruler.relation),
                 against=_score_by_others(ready, name, settings),
+                corrected_from=ruler.corrected_from,
+                caveat=ruler.caveat,
             )
             for name, ruler in rulers.items()
         },

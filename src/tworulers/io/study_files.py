@@ -75,6 +75,8 @@ def load_study(
                 _find_against(ruler, names[0], names[0], tables, layout),
                 relation=str(ruler.relation),
                 against=_find_against_others(ruler, rulers, names[0], tables, layout),
+                corrected_from=ruler.corrected_from,
+                caveat=ruler.caveat,
             )
             for name, ruler in rulers.items()
         },

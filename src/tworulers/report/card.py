@@ -29,10 +29,10 @@ def gather_card(view: View, headline: Headline) -> CardFacts:
         model=", ".join(dict.fromkeys(one.result.regime for one in view.judged)),
         intended_use="",
         data=[f"{headline.about}.", *sizes],
-        rulers={one.ruler: str(one.result.provenance) for one in view.judged},
+        rulers={one.ruler: one.provenance for one in view.judged},
         groups=[tabulate_groups(one, view.score, least).shorten(ROWS) for one in view.judged],
         held=[tabulate_answers(view.first, view.score).shorten(ROWS)] if asked else [],
         answers=[text for text in (headline.patients, headline.ruler) if text],
         method=write_methods(view.first.result, compared)[:1],
-        caveats=remark_on_size(view),
+        caveats=[*view.findings.origins, *remark_on_size(view)],
     )

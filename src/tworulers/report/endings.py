@@ -57,7 +57,12 @@ class Ending:
 
 
 def end_audit(
-    found: AuditResult, no_verdict: str, said: pd.DataFrame, *, ready: bool = False
+    found: AuditResult,
+    no_verdict: str,
+    said: pd.DataFrame,
+    *,
+    ready: bool = False,
+    origin: Sequence[str] = (),
 ) -> Ending:
     """Say what an audit found.
 
@@ -67,10 +72,12 @@ def end_audit(
     no_verdict : why no verdict may rest on its ruler; empty where one may.
     said : the sentences of the groupings, of which those without a verdict for want of exams are told.
     ready : whether its scores are a ready table, of which nobody has seen the means.
+    origin : how its ruler's labels came about.
     """
     notes: list[str | Table] = [text for text in [tell_lock(found.settings.locked)] if text]
     notes += list_mismatches(found.settings.locked)
     notes += [tell_family(row, found.by_patient) for row in list_rows(found.families)]
+    notes += origin
     notes += list(said.loc[said["verdict"] == TOO_FEW, "sentence"]) if len(said) else []
     table = tabulate_groupings(found, name_audit(found)) if len(found.groupings) else None
     if table is None and ready:
@@ -130,6 +137,7 @@ def end_answer(view: View) -> Ending:
         for row in list_rows(one.result.families)
         if row["missing"]
     ]
+    notes += view.findings.origins
     if view.change is None:
         first, *others = view.findings.audits.values()
         notes += [tabulate_groupings(one.result, _name_judged(one, one.name)) for one in others]

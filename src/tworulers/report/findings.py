@@ -26,12 +26,20 @@ class ShownAudit:
     title : what its ruler is, in words.
     scores : the long scores it judged, or None where only the tables are at hand.
     model : what the model is called, where it is models that a page compares; else empty.
+    corrected_from : the ruler whose labels were corrected to make this one's; empty where they were drawn anew.
     """
 
     result: AuditResult
     title: str
     scores: pd.DataFrame | None = None
     model: str = ""
+    corrected_from: str = ""
+
+    @property
+    def provenance(self) -> str:
+        """Return who drew the labels, and from what they were corrected."""
+        made = f", corrected from {self.corrected_from}" if self.corrected_from else ""
+        return f"{self.result.provenance}{made}"
 
     @property
     def ruler(self) -> str:
@@ -46,7 +54,7 @@ class ShownAudit:
     @property
     def name(self) -> str:
         """Return the ruler with its title and provenance, and the model where models are compared."""
-        ruler = name_ruler(self.result.ruler, self.title, self.result.provenance)
+        ruler = name_ruler(self.result.ruler, self.title, self.provenance)
         return f"{ruler}, model {self.model}" if self.model else ruler
 
     @property
@@ -158,6 +166,7 @@ class Findings:
     suppress_below : groups with fewer exams are not described; 0 describes all.
     withheld : titles of the groupings that were taken out, since a group of theirs is smaller.
     teacher : the regime that learnt from experts alone; empty where there is none.
+    origins : what is known of how references came about, and bears on what they may be believed.
     """
 
     dataset: str
@@ -177,6 +186,7 @@ class Findings:
     suppress_below: int = 0
     withheld: Sequence[str] = ()
     teacher: str = ""
+    origins: Sequence[str] = ()
 
 
 def name_ruler(ruler: str, title: str, provenance: str) -> str:

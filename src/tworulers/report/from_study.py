@@ -36,7 +36,9 @@ def gather_findings(study: Study, dataset: str, teacher: str = "") -> Findings:
             )
             continue
         scores = study.scores_of((model, name), judged=False)
-        audits[model, name] = ShownAudit(audit, reference.title, scores)
+        audits[model, name] = ShownAudit(
+            audit, reference.title, scores, corrected_from=reference.corrected_from
+        )
     findings = Findings(
         dataset=dataset,
         attributes=attributes.title or attributes.name,
@@ -59,6 +61,7 @@ def gather_findings(study: Study, dataset: str, teacher: str = "") -> Findings:
         warnings={side: found for side, found in known.warned.items() if found is not None},
         patients=study.patients,
         teacher=teacher,
+        origins=[text for one in study.references.values() for text in one.origin],
     )
     return replace(findings, groups=_group(findings, study)) if audits else findings
 

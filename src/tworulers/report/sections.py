@@ -361,7 +361,7 @@ def _everything(findings: Findings) -> Section:
                 [
                     regime,
                     ruler,
-                    one.result.provenance,
+                    one.provenance,
                     f"{one.result.n_exams}",
                     mean,
                     f"{family['family']}: {family['significant']} of {family['size']}",

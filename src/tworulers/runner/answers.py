@@ -77,11 +77,13 @@ def write_audited(
     locked = note_earlier(study.settings.locked, [result, *places])
     study = study.keep(settings=replace(study.settings, locked=locked))
     model, name = side
-    no_verdict = study.references[name].tell_no_verdict(model)
+    reference = study.references[name]
+    no_verdict = reference.tell_no_verdict(model)
     with following(f"auditing {model} by {name}", len(study.attributes.groupings)) as tell:
         found = study.audit(name, model, tell)
-    title = study.references[name].title or name
-    said = pd.DataFrame() if no_verdict else verdict_sentences(found, title, found.provenance)
+    title, made = reference.title or name, reference.corrected_from
+    labels = title, found.provenance, made
+    said = pd.DataFrame() if no_verdict else verdict_sentences(found, *labels)
     groups, left_out = study.group(side)
     metrics = collect_metrics(found)
     with folder_written_beside(result) as folder:
@@ -97,9 +99,10 @@ def write_audited(
             write_warned(explained, say_failures(warned), found.provenance, folder)
             metrics |= warned.numbers
         if not no_verdict and len(groups.columns):
-            draw_audited(ShownAudit(found, title, study.scores_of(side)), folder)
+            draw_audited(ShownAudit(found, title, study.scores_of(side), "", made), folder)
     if alone:
-        ending = end_audit(found, no_verdict, said, ready=made_from is not None)
+        ready = made_from is not None
+        ending = end_audit(found, no_verdict, said, ready=ready, origin=reference.origin)
         conclude(ending, f"written to {layout.show(result)}")
     elif no_verdict:
         say(f"no verdict: {no_verdict}")
@@ -122,12 +125,13 @@ def record_audit(study: Study, side: Side, dataset: str, metrics: Mapping[str, f
         study.audit(name, model),
     )
     no_verdict, provenance = reference.tell_no_verdict(model), reference.provenance
+    origin = " ".join(["", *reference.origin])
     identical = {"identical": "yes"} if reference.model == model else {}
     asked = f"Groupings of {attributes.title or attributes.name}, judged by {reference.title} "
     return RunRecord(
         stage="audit",
         name=f"audit · {model} by {name}",
-        description=note_audit(found, f"{asked}(provenance: {provenance}).", no_verdict),
+        description=note_audit(found, f"{asked}(provenance: {provenance}).{origin}", no_verdict),
         tags={"regime": model, "ruler": name, "provenance": provenance}
         | {"attributes": attributes.name, **identical, "dataset": dataset}
         | tag_lock(found.settings.locked),
@@ -158,7 +162,8 @@ def end_comparisons(study: Study) -> Ending:
         if one.summary["status"] != "identical":
             lines = [tell_best(list_judging(study, key)), tell_change(one.summary)]
             break
-    return Ending((), table, tuple(filter(None, lines)))
+    origins = [text for one in study.references.values() for text in one.origin]
+    return Ending(tuple(origins), table, tuple(filter(None, lines)))
 
 
 def list_judging(study: Study, key: tuple[str, str, str]) -> list[AuditResult]:

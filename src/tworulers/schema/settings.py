@@ -110,6 +110,8 @@ class Ruler:
     `kind` is one of `dataset`, `gold`, `predictions`, `truth`, `biased`, `folder`, or of a project's own. A `folder` is
     seen from the project root. `relation` says what a machine's labels have to do with the models that they judge:
     `shares_training`, `independent` or `unknown`; of predictions that the pipeline made itself it is known.
+    `corrected_from` names the ruler whose labels were corrected to make these, `caveat` is what every report says of
+    them; of the data's own labels both are the dataset's where they are not given.
     """
 
     name: str = UNSET
@@ -120,6 +122,8 @@ class Ruler:
     folder: str | None = None
     distortion: Distortion = field(default_factory=Distortion)
     relation: str = Relation.UNKNOWN.value
+    corrected_from: str = ""
+    caveat: str = ""
 
     def __post_init__(self) -> None:
         """Take provenance and relation by their words; an unknown one is an error that lists them."""

@@ -256,6 +256,10 @@ class Reference:
     """Smallest probability that counts as the structure, where files hold probabilities of one."""
     relation: str = Relation.UNKNOWN.value
     """What a machine's labels have to do with the models: `shares_training`, `independent` or `unknown`."""
+    corrected_from: str = ""
+    """The reference whose labels experts corrected to make these."""
+    caveat: str = ""
+    """What every report says of these labels, in whole sentences."""
 
     def __post_init__(self) -> None:
         """Take the relation by its word; an unknown one is an error that lists them."""
@@ -300,6 +304,8 @@ class Predictions:
     """Stored values that stand for a structure or `background`: `{vb: ["1-7"], background: ["*"]}`, `*` all others."""
     cohort: str | None = None
     """Table that says who each exam is of, with a column `exam_id` and the columns that groups are made of."""
+    layout: str = ""
+    """Layout of data whose own tables say who the exams are of, where `cohort` is the folder of a download."""
     cohort_columns: dict[str, str] = field(default_factory=dict)
     """What the table of exams calls its columns: `exam_id=case`."""
     missing: list[str] = field(default_factory=lambda: list(CODES_FOR_NOTHING))

@@ -24,7 +24,11 @@ from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import SUMMARY
 from tworulers.schema.settings import MACRO, Ruler, Settings
+from tworulers.schema.sources import Dataset
 from tworulers.study import Study
+
+OWN_LABELS = ("gold", "dataset", "biased")
+"""Kinds of ruler that are made of the data's own labels."""
 
 
 def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -32,7 +36,8 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     settings = hold_to_lock(settings, layout.root)
     if settings.scores.file is not None:
         return audit_table(settings, layout)
-    side, ruler = (settings.regime.name, settings.ruler.name), settings.ruler
+    side = settings.regime.name, settings.ruler.name
+    ruler = declare_origin(settings.ruler, settings.dataset)
     result = layout.audit(*side)
     margin = {**settings.dataset.margin, **settings.audit.margin}
     known = METRICS
@@ -55,6 +60,17 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     scores = study.scores_of(side)
     notes = tell_lacking(find_lacking(scores), scores["exam_id"].nunique())
     return _audit(study, ruler, result, layout, settings, settings.dataset.name, notes)
+
+
+def declare_origin(ruler: Ruler, dataset: Dataset) -> Ruler:
+    """Say of the data's own labels how they came about: as the ruler has it, else as the dataset has."""
+    if ruler.kind not in OWN_LABELS:
+        return ruler
+    return replace(
+        ruler,
+        corrected_from=ruler.corrected_from or dataset.corrected_from,
+        caveat=ruler.caveat or dataset.caveat,
+    )
 
 
 def audit_table(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:

@@ -35,6 +35,15 @@ def test_without_margin_or_against_a_good_ruler_it_is_distinct(ruler, ruler_expe
     assert measure_closeness(ruler(expert), expert, ruler_expert).status == "distinct"
 
 
+def test_nearness_to_an_expert_who_corrected_the_ruler_shows_nothing() -> None:
+    expert = 0.90 + 0.02 * rng().normal(size=60)
+    near = (0.973 + 0.2 * (expert - 0.9), expert, np.full(60, 0.96))
+    assert measure_closeness(*near).status == "distinct"
+    found = measure_closeness(*near, corrected=True)
+    assert found.status == "too_close"
+    assert found.ruler_expert == pytest.approx(0.96)
+
+
 def test_forgiving_most_of_the_error_is_too_close_even_where_the_spread_is_kept() -> None:
     expert = 0.90 + 0.02 * rng().normal(size=60)
     assert measure_closeness(0.973 + 0.8 * (expert - 0.9), expert).status == "too_close"

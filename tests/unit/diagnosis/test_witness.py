@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tworulers.diagnosis.hearing import Witness, find_confirmed, hear_witnesses
-from tworulers.diagnosis.known import Basis, RulerKnowledge
+from tworulers.diagnosis.known import Basis, Corrected, RulerKnowledge
 from tworulers.diagnosis.witness import Witnessed, count_exams_needed, hear_expert, hear_truth
 from tworulers.stats.interval import ratio_of_means
 
@@ -114,6 +114,9 @@ def test_what_is_demonstrated_stands_before_what_is_declared_but_not_before_expe
     }
     for known, wanted in basis.items():
         assert RulerKnowledge(*known).basis is wanted
+        standing = wanted in (Basis.UNKNOWN, Basis.INDEPENDENT)
+        corrected = RulerKnowledge(*known, Corrected("expert", 3, 9))
+        assert corrected.basis is (Basis.CORRECTED if standing else wanted)
     for status, found, settled in (
         ("too_close", sharper, "distinct"),
         ("distinct", copied, "too_close"),

@@ -27,7 +27,9 @@ Row = dict[str, Any]
 DIFFERENCE, NOT_SHOWN, TOO_FEW = "difference", "not shown", "too few"
 
 
-def verdict_sentences(result: AuditResult, ruler_title: str, provenance: str) -> pd.DataFrame:
+def verdict_sentences(
+    result: AuditResult, ruler_title: str, provenance: str, corrected_from: str = ""
+) -> pd.DataFrame:
     """Say for each grouping and family whether groups differ by this ruler, or what could have been found.
 
     `fair` is never said: where nothing was found the sentence gives the smallest gap that would
@@ -38,6 +40,7 @@ def verdict_sentences(result: AuditResult, ruler_title: str, provenance: str) ->
     result : the audit.
     ruler_title : what the ruler is called in a sentence.
     provenance : of the ruler's labels; a verdict without it cannot be made.
+    corrected_from : the reference whose labels were corrected to make these; empty where they were drawn anew.
 
     Returns
     -------
@@ -55,7 +58,8 @@ def verdict_sentences(result: AuditResult, ruler_title: str, provenance: str) ->
         raise ValueError(
             f"the audit was made with {result.provenance} references, not {provenance} ones"
         )
-    judge = f"Judged by {ruler_title} ({provenance}: {DRAWN_BY[provenance]})"
+    made = f", corrected from {corrected_from}" if corrected_from else ""
+    judge = f"Judged by {ruler_title} ({provenance}: {DRAWN_BY[provenance]}{made})"
     rows = []
     for row in list_rows(result.groupings):
         verdict, body = _judge(result, row)

@@ -112,6 +112,7 @@ def write_headline(view: View) -> Headline:
         ruler=say_of_ruler(view),
         remarks=(
             *remark_on_lock(first.result.settings.locked),
+            *view.findings.origins,
             *remark_on_gain(first.result),
             *filter(None, said),
             *remarks,
@@ -172,7 +173,7 @@ def _tell_gap(row: Glance, view: View, models: RegimeChange) -> Glance:
 
 def name_side(one: ShownAudit) -> str:
     """Name the ruler of an audit, whatever model it judges."""
-    return name_ruler(one.result.ruler, one.title, one.result.provenance)
+    return name_ruler(one.result.ruler, one.title, one.provenance)
 
 
 def _list_itself(view: View) -> list[Unjudged]:

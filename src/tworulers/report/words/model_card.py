@@ -56,7 +56,7 @@ class CardFacts:
 def write_card(facts: CardFacts) -> str:
     """Write the card: model, use, data, rulers, results by group, answers, caveats."""
     rulers = [
-        f"{name}: provenance {word} ({DRAWN_BY.get(word, 'not known')})"
+        f"{name}: provenance {word} ({DRAWN_BY.get(word.partition(',')[0], 'not known')})"
         for name, word in facts.rulers.items()
     ]
     more = len(facts.answers) - SENTENCES

@@ -101,6 +101,8 @@ BECAUSE: Mapping[Basis, str] = {
     Basis.SHARPER: "{other} does not repeat the model's own errors, as {witness} demonstrates, and may "
     "be the sharper ruler",
     Basis.SHARES_TRAINING: "{other} shares training data with the model",
+    Basis.CORRECTED: "the labels of {base} are corrections of those of {other}{unchanged}, so that the two are no "
+    "independent rulers: nothing false is shown; an expert who did not start from them{exams} would settle it",
     Basis.INDEPENDENT: "the labels of {other} are declared independent of the model: nothing false "
     "is shown",
     Basis.UNKNOWN: "cause unknown: copied or sharper cannot be told from these labels; a second "
@@ -168,10 +170,14 @@ def say_verdict(row: Row, metric: Metric, status: str, known: Mapping[str, Any])
             "fairness on it."
         )
     said.append(
-        f"Provenance: {row['base_ruler']} is {row['base_provenance']}, "
+        f"Provenance: {row['base_ruler']} is {row['base_provenance']}{_say_corrected(row, known)}, "
         f"{row['other_ruler']} is {row['other_provenance']}."
     )
     return " ".join(said if patients else [*said, CONCERN])
+
+
+def _say_corrected(row: Row, known: Mapping[str, Any]) -> str:
+    return f" corrected from {row['other_ruler']}" if known.get("corrected") else ""
 
 
 def say_ruler(row: Row, status: str, known: Mapping[str, Any]) -> str:
@@ -210,7 +216,15 @@ def say_basis(known: Mapping[str, Any], other: str) -> str:
     needed, heard = known["second_expert_exams"], known["testimony"]
     exams = f" on {needed} exams" if needed else ""
     witness = f"the {heard['witness']} ruler" if heard else ""
-    return BECAUSE[Basis(known["basis"])].format(other=other, witness=witness, exams=exams)
+    made = known.get("corrected") or {"base": "", "unchanged": 0, "exams": 0}
+    unchanged = f", unchanged in {made['unchanged']} of {made['exams']} exams" * bool(made["exams"])
+    return BECAUSE[Basis(known["basis"])].format(
+        other=other,
+        base=f"the {made['base']} ruler",
+        witness=witness,
+        exams=exams,
+        unchanged=unchanged,
+    )
 
 
 def say_chance(row: Row) -> str:

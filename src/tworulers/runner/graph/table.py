@@ -133,6 +133,7 @@ TABLE = {
     "audit": Wiring(
         reads=(
             *("dataset.name", "dataset.structures", "dataset.margin"),
+            *("dataset.corrected_from", "dataset.caveat"),
             *("regime.name", "ruler", "attributes", "audit", "scores"),
         ),
         inputs=("cohort", "scores/{regime}/{ruler}", "predictions/{regime}/confidence.parquet"),
