@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tworulers.cohort.split import SplitError, check_provenance, make_regimes
-from tworulers.schema.settings import Regime, Split, SplitSettings
+from tworulers.schema.settings import Provenance, Regime, Split, SplitSettings
 
 Fold = Mapping[str, Sequence[str]]
 """One fold: the exam ids under ``train`` and under ``val``."""
@@ -79,6 +79,28 @@ def find_fold_faults(folds: Sequence[Fold], exams: pd.DataFrame) -> FoldFaults:
         validated_twice=sorted({case for case in validated if validated.count(case) > 1}),
         empty_folds=[fold for fold, (train, val) in enumerate(sides) if not train or not val],
         test_patients_in_folds=sorted(in_folds & left),
+    )
+
+
+def tell_machine_validated(folds: Sequence[Fold], exams: pd.DataFrame) -> str:
+    """Say in which validation sets exams are labelled by a machine, and how many; nothing where none is.
+
+    Parameters
+    ----------
+    folds : the folds.
+    exams : ``exam_id`` and ``provenance`` of the cohort.
+    """
+    by_machine = set(exams.loc[exams["provenance"] == Provenance.SILVER, "exam_id"].astype(str))
+    counts = {
+        fold: (len(by_machine & set(map(str, part["val"]))), len(part["val"]))
+        for fold, part in enumerate(folds)
+    }
+    told = [f"fold {fold} {n} of {m}" for fold, (n, m) in counts.items() if n]
+    if not told:
+        return ""
+    return (
+        f"validation exams with a machine's labels: {', '.join(told)}; by them a model is held against that machine, "
+        "so means over validation exams are told by whose labels they are of"
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.cohort.grouping import GroupingError, assign_groups
-from tworulers.cohort.leakage import find_fold_faults
+from tworulers.cohort.leakage import find_fold_faults, tell_machine_validated
 from tworulers.ingest.assemble import assemble
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
 from tworulers.ingest.fold_file import read_fold_file
@@ -49,11 +49,15 @@ def check_split_file(
     if given is None and not beside.is_file():
         return []
     try:
-        lines = find_fold_faults(read_fold_file(path), cohort).describe()
+        folds = read_fold_file(path)
     except IngestError as error:
         return error.faults
     mend = "correct the split, or let this project make one (split=paper)"
-    return [Fault(FaultKind.LEAKAGE, "", line, mend, path.name) for line in lines]
+    lines = find_fold_faults(folds, cohort).describe()
+    faults = [Fault(FaultKind.LEAKAGE, "", line, mend, path.name) for line in lines]
+    if told := tell_machine_validated(folds, cohort):
+        faults.append(Fault(FaultKind.PROVENANCE, "", told, file=path.name, note=True))
+    return faults
 
 
 def check_groups(cohort: pd.DataFrame, attributes: Attributes, minimum: int) -> list[Fault]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
+from tworulers.io.results import read_cohort
 from tworulers.progress import say
 from tworulers.runner.console import show_table
 from tworulers.runner.run import run_stage
@@ -11,6 +12,7 @@ from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import CHOICE
 from tworulers.schema.settings import Settings
 from tworulers.training.cross_validation import choose_cleanup, choose_members
+from tworulers.training.validation import read_validation, tell_judges
 
 
 def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -32,13 +34,16 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             folder / CHOICE,
         )
     rows = [(name, f"{dice:.4f}") for name, dice in candidates.items()]
-    show_table(f"{regime}: cross-validated Dice", ("candidate", "Dice"), rows)
+    exams = read_validation(layout.model(regime, settings.grid.configurations[0]))["exam_id"]
+    drawn = read_cohort(layout).set_index("exam_id")["provenance"]
+    judged = f"cross-validated Dice {tell_judges(drawn.loc[exams.unique()])}"
+    show_table(f"{regime}: {judged}", ("candidate", "Dice"), rows)
     say(f"{regime} predicts with {' + '.join(choice.members)}: {choice.reason}")
     say(f"clean-up: {cleanup.reason}")
     record = RunRecord(
         "select",
         f"select · {regime}",
-        f"{' + '.join(choice.members)}: {choice.reason}. Clean-up: {cleanup.reason}.",
+        f"{' + '.join(choice.members)}: {choice.reason}, {judged}. Clean-up: {cleanup.reason}.",
         {"regime": regime, "members": " + ".join(choice.members)},
         metrics={f"validation/dice/{name}": dice for name, dice in candidates.items()},
         sibling_tag="regime",

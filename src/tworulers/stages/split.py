@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.cohort.folds import list_folds
-from tworulers.cohort.leakage import apply_given_folds
+from tworulers.cohort.leakage import apply_given_folds, tell_machine_validated
 from tworulers.cohort.split import split_cohort
 from tworulers.ingest.exams import find_key
 from tworulers.ingest.fold_file import read_fold_file
@@ -13,6 +13,7 @@ from tworulers.ingest.pseudonyms import rename_person
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json, write_table
 from tworulers.io.results import read_cohort
+from tworulers.progress import say
 from tworulers.runner.console import show_table
 from tworulers.runner.run import run_stage
 from tworulers.runner.settings import load_choice
@@ -44,13 +45,20 @@ def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         write_table(counts, folder / "counts.parquet")
         for regime in settings.grid.regimes:
             write_json(list_folds(splits, regime), folder / f"splits_final_{regime}.json")
+    told = [
+        f"{regime}: {text}"
+        for regime in settings.grid.regimes
+        if (text := tell_machine_validated(list_folds(splits, regime), cohort))
+    ]
     show_table("Exams", list(counts.columns), counts.itertuples(index=False))
+    for text in told:
+        say(text)
     metrics = {
         f"exams/{row['regime']}/{row['split']}/{row['provenance']}": float(row["exams"])
         for row in list_rows(counts)
     }
     return layout.results.split, RunRecord(
-        "split", "split", "Patients to parts and folds.", metrics=metrics
+        "split", "split", " ".join(["Patients to parts and folds.", *told]), metrics=metrics
     )
 
 

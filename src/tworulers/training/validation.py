@@ -59,6 +59,13 @@ def average_validation(validation: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def tell_judges(provenances: pd.Series) -> str:
+    """Say whose labels validation exams have, and how many each: `by 4 expert and 6 machine labels`."""
+    n = int((provenances == Provenance.SILVER).sum())
+    counts = {"expert": len(provenances) - n, "machine": n}
+    return f"by {' and '.join(f'{n} {whose}' for whose, n in counts.items() if n)} labels"
+
+
 def _average(part: pd.DataFrame) -> pd.DataFrame:
     by_fold = part.pivot_table(
         index="structure", columns="fold", values="dice", sort=False, dropna=False
