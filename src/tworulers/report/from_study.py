@@ -14,6 +14,7 @@ from tworulers.report.findings import (
     Unjudged,
 )
 from tworulers.report.view import make_view
+from tworulers.schema.origin import tell_unchanged
 from tworulers.study import Study
 
 
@@ -61,9 +62,18 @@ def gather_findings(study: Study, dataset: str, teacher: str = "") -> Findings:
         warnings={side: found for side, found in known.warned.items() if found is not None},
         patients=study.patients,
         teacher=teacher,
-        origins=[text for one in study.references.values() for text in one.origin],
+        origins=_tell_origins(study),
     )
     return replace(findings, groups=_group(findings, study)) if audits else findings
+
+
+def _tell_origins(study: Study) -> list[str]:
+    """Say how the references came about, and how much of a machine's labels experts left as they were."""
+    told = [text for one in study.references.values() for text in one.origin]
+    for (_, base, other), found in study.known.rulers.items():
+        if (made := found.summary["known"].get("corrected")) is not None:
+            told.append(tell_unchanged(base, other, made["unchanged"], made["exams"]))
+    return list(dict.fromkeys(filter(None, told)))
 
 
 def _group(findings: Findings, study: Study) -> pd.DataFrame:

@@ -20,3 +20,18 @@ def tell_origin(name: str, corrected_from: str, caveat: str) -> list[str]:
     if caveat.strip():
         told.append(caveat.strip().rstrip(".") + ".")
     return told
+
+
+def tell_unchanged(base: str, other: str, unchanged: int, exams: int) -> str:
+    """Say in how many exams experts left a machine's label map as it was; nothing where that is not known.
+
+    Parameters
+    ----------
+    base, other : names of the experts' reference and of the machine's.
+    unchanged, exams : in how many both are one, of how many.
+    """
+    if not exams:
+        return ""
+    return (
+        f"In {unchanged} of {exams} exams the {base} labels are the {other} ones, voxel by voxel."
+    )
