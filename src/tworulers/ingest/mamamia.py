@@ -103,7 +103,7 @@ class MamaMia(DataLayout):
         return describe_patients(root, reading)
 
     def exclude(self, inspections: Sequence[Inspection]) -> dict[str, str]:  # noqa: ARG002
-        """Leave out none: axial and sagittal exams of 44 to 256 slices stand side by side, and localizers are not shipped."""
+        """Leave out none: no localizer is shipped, and axial and sagittal exams have 44 to 256 slices."""
         return {}
 
 

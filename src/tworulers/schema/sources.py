@@ -132,8 +132,8 @@ class Reading:
     `label_map` replaces stored label values. `missing` are all codes for no value. `trust_grid` takes labels voxel
     by voxel although their header puts them elsewhere. `exclude` leaves out exams by id, and `keep` keeps those that
     would be left out as localizers. `pseudonym_key` is a file whose bytes key the hash that replaces ids of exams and
-    patients; it has to lie outside the results. `masks` are the folders of label maps by who drew them, and `phase` which
-    image after contrast is taken, where a layout has several.
+    patients; it has to lie outside the results. `masks` are the folders of label maps by who drew them, and `phase`
+    which image after contrast is taken, where a layout has several.
     """
 
     table: str | None = None
