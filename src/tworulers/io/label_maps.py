@@ -63,7 +63,8 @@ def read_label(
         more = f" and {len(unexpected) - SHOWN} more values" if len(unexpected) > SHOWN else ""
         raise ImageError(
             f"{path}: unexpected label values {first}{more} (value: voxels); expected {sorted(meaning.named)[:20]}. "
-            f"Map them to the structures of the dataset, or correct the file",
+            f"Map them with label_map (of a data set dataset.reading.label_map={{{next(iter(unexpected))}: "
+            f"{max(meaning.named.values(), default=1)}}}, 0 for background), or correct the file",
             "values",
             {"unexpected": unexpected, "values": dict(sorted(found.items()))},
         )

@@ -1,6 +1,8 @@
 """Families of inputs that break readers: each is named with its numbers; sound exams stay in."""
 
+import ast
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -350,3 +352,10 @@ def test_formats_of_other_tools_make_the_same_cohort(
         after.cohort.drop(columns=paths), before.cohort.drop(columns=paths)
     )
     assert after.cohort["label"].str.endswith(ending).all()
+
+
+def test_the_label_map_that_a_message_shows_is_taken(tmp_path: Path) -> None:
+    root = make_nnunet(tmp_path / "data", ["bad", "good"])
+    use_255(root)
+    (shown,) = re.findall(r"dataset\.reading\.label_map=(\{.*?\})", lines(read(root)))
+    assert len(read(root, reading=Reading(label_map=ast.literal_eval(shown))).cohort) == 2
