@@ -115,6 +115,7 @@ def test_page_never_says_fair_nor_shows_a_bare_number_that_is_none(page: str) ->
     assert not re.search(r"\b(nan|None|inf|NaT)\b", text)
     assert not re.search(r"\bfair\b", text)
     assert "no difference found in 3 scores" in text
+    assert re.search(r"in \d structures? and their mean \(macro\)\. Groups", text)
     assert "no difference found is not equality" in text
 
 

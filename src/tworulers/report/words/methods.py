@@ -5,6 +5,7 @@ from tworulers.diagnosis.comparison import Comparison
 from tworulers.report.tables import write_count
 from tworulers.report.words.answers import write_margins
 from tworulers.report.words.groupings import DRAWN_BY
+from tworulers.schema.settings import MACRO
 
 NOT_MEASURED = (
     "Not measured: where patients repeat, the intervals of DIR and DPD, of ratios of spread and gap, and the p "
@@ -64,13 +65,16 @@ def _tell_scores(result: AuditResult) -> str:
         for name in result.settings.metrics
         if name in result.metrics
     ]
-    structures = list(dict.fromkeys(result.overall["structure"]))
-    macro = " (macro: the mean over structures)" if "macro" in structures else ""
+    structures = set(result.overall["structure"])
+    single = structures - {MACRO}
+    of = [write_count(len(single), "structure")] * bool(single)
+    if MACRO in structures:
+        of.append("their mean (macro)" if single else "the mean over structures (macro)")
     exams = f"{write_count(result.n_exams, 'exam')} of {write_count(result.n_patients, 'patient')}"
     groupings = ", ".join(dict.fromkeys(result.groupings["title"]))
     return (
         f"Predictions of {exams} were scored against reference labels {DRAWN_BY[result.provenance]} by "
-        f"{', '.join(names)} in {write_count(len(structures), 'structure')}{macro}. Groups: {groupings}."
+        f"{', '.join(names)} in {' and '.join(of)}. Groups: {groupings}."
     )
 
 
