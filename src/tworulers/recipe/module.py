@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
 from tworulers.recipe.augment import downsample_label, plan_augmentation
@@ -29,9 +29,8 @@ from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import ConfigurationPlan
 from tworulers.recipe.processes import count_processes, sum_over_processes
 from tworulers.recipe.resenc import ResidualEncoderUNet
-from tworulers.recipe.schedule import build_optimizer, learning_rate
+from tworulers.recipe.schedule import RecipeRate, build_optimizer, learning_rate
 from tworulers.recipe.space_to_depth import SpaceToDepthUNet, start_from_background
-from tworulers.schema.atomic import written_beside
 from tworulers.schema.settings import Recipe, Trainer
 
 
@@ -59,10 +58,6 @@ class SegmentationModule(pl.LightningModule):
         Image channels; labels with background.
     ignore_label
         Value of voxels without annotation, if any.
-    best
-        Where the weights of the best smoothed pseudo-Dice are kept.
-    report
-        Told every finished epoch.
     """
 
     def __init__(
@@ -73,12 +68,10 @@ class SegmentationModule(pl.LightningModule):
         n_channels: int,
         n_classes: int,
         ignore_label: int | None = None,
-        best: Path | None = None,
-        report: Callable[[EpochRecord], None] | None = None,
     ) -> None:
         super().__init__()
         self.plan, self.recipe, self.settings = plan, recipe, trainer
-        self.ignore_label, self.best, self.report = ignore_label, best, report
+        self.ignore_label = ignore_label
         self.network = build_network(plan.architecture, n_channels, n_classes)
         if recipe.cautious_start:
             start_from_background(self.network, n_classes)
@@ -117,20 +110,19 @@ class SegmentationModule(pl.LightningModule):
         )
         return Member(self.network, augmentation.mirror_axes)
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The recipe's optimiser; its rate is set before every step."""
-        return build_optimizer(self.network.parameters(), self.recipe)
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
+        """The recipe's optimiser, and its learning rate at every step."""
+        optimizer = build_optimizer(self.network.parameters(), self.recipe)
+        rate = RecipeRate(optimizer, self.recipe)
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": rate, "interval": "step", "name": "learning_rate"},
+        }
 
     def on_train_epoch_start(self) -> None:
         """Start the epoch's clock."""
         self._started = time.monotonic()
         self._losses = []
-
-    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:  # noqa: ARG002
-        """Set the learning rate of this step."""
-        self._rate = learning_rate(self.recipe, self.current_epoch, batch_idx)
-        for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = self._rate
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:  # noqa: ARG002
         """The loss over all heads that have a weight."""
@@ -146,7 +138,7 @@ class SegmentationModule(pl.LightningModule):
         self._counts = counts if self._counts is None else self._counts + counts
 
     def on_train_epoch_end(self) -> None:
-        """Add the epoch to the curve and keep the weights if they are the best so far."""
+        """Add the epoch to the curve, and tell loggers and callbacks of it."""
         current = self._pseudo_dice()
         known = [r.smoothed_pseudo_dice for r in self.curve if isfinite(r.smoothed_pseudo_dice)]
         previous = known[-1] if known else None
@@ -158,17 +150,18 @@ class SegmentationModule(pl.LightningModule):
             val_loss=self._mean(self._val_losses),
             pseudo_dice=current,
             smoothed_pseudo_dice=float("nan") if smoothed is None else smoothed,
-            learning_rate=self._rate,
+            learning_rate=learning_rate(
+                self.recipe, self.current_epoch, self.recipe.iterations - 1
+            ),
             seconds=time.monotonic() - self._started,
         )
         self.curve.append(record)
         self._val_losses, self._counts = [], None
-        if not self.trainer.is_global_zero:
-            return
-        if self.best is not None and smoothed is not None and smoothed > max(known, default=-1.0):
-            save_weights(self.member, self.best, record)
-        if self.report is not None:
-            self.report(record)
+        shown = {name: value for name, value in asdict(record).items() if name != "epoch"}
+        # The trainer rounds what it hands to loggers to 32 bits, so they are told here.
+        self.log_dict(shown, logger=False)
+        for logger in self.loggers:
+            logger.log_metrics(shown, record.epoch)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep the curve, so that a resumed run has every epoch once."""
@@ -210,16 +203,3 @@ def _freeze_heads(network: nn.Module, weights: Sequence[float]) -> None:
     assert isinstance(inner, ResidualEncoderUNet)
     for head, weight in zip(reversed(inner.decoder.seg_layers), weights, strict=True):
         head.requires_grad_(weight > 0)
-
-
-def save_weights(member: Member, path: Path, record: EpochRecord) -> None:
-    """Write the weights of a network, its mirrored axes and its epoch, whole or not at all."""
-    content = {
-        "network_weights": {k: v.cpu() for k, v in member.network.state_dict().items()},
-        "mirror_axes": list(member.mirror_axes),
-        "epoch": record.epoch,
-        "smoothed_pseudo_dice": record.smoothed_pseudo_dice,
-    }
-    # Given a path, torch writes its name into the file; given a stream, equal weights are equal files.
-    with written_beside(path) as temporary, temporary.open("wb") as stream:
-        torch.save(content, stream)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
 
 from tworulers.schema.settings import Recipe
 
@@ -44,6 +46,26 @@ def learning_rate(recipe: Recipe, epoch: int, iteration: int) -> float:
         recipe.warmup_iterations,
         recipe.poly_exponent,
     )
+
+
+class RecipeRate(LRScheduler):
+    """The learning rate of a recipe as a scheduler that is told of every step, counted over the whole run.
+
+    torch's own multiply the first rate by a factor, which rounds otherwise than `learning_rate`.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, recipe: Recipe) -> None:
+        self.recipe = recipe
+        super().__init__(optimizer)
+
+    def get_lr(self) -> list[float]:
+        """The rate of the next step, the same for all parameters."""
+        rate = learning_rate(self.recipe, *divmod(self.last_epoch, self.recipe.iterations))
+        return [rate for _ in self.base_lrs]
+
+    def state_dict(self) -> dict[str, Any]:
+        """How far the run is; the recipe is what it is built with."""
+        return {name: value for name, value in super().state_dict().items() if name != "recipe"}
 
 
 def build_optimizer(parameters: Iterable[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:

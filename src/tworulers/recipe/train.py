@@ -19,12 +19,18 @@ import pandas as pd
 import pytorch_lightning as pl
 import torch
 
-from tworulers.recipe.checkpoints import TwoCheckpoints, find_checkpoint
+from tworulers.recipe.checkpoints import (
+    BestWeights,
+    TwoCheckpoints,
+    find_checkpoint,
+    save_weights,
+)
 from tworulers.recipe.clean import dice_of
 from tworulers.recipe.data import FoldData
 from tworulers.recipe.derived import require_memory
+from tworulers.recipe.epoch_log import EpochLogger
 from tworulers.recipe.interop import Member
-from tworulers.recipe.module import EpochRecord, SegmentationModule, save_weights
+from tworulers.recipe.module import EpochRecord, SegmentationModule
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
 from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device
@@ -159,8 +165,6 @@ def _fit(
         n_channels=len(facts.channel_names),
         n_classes=facts.n_classes,
         ignore_label=facts.ignore_label,
-        best=scratch / BEST,
-        report=report,
     )
     data = FoldData(
         Path(task.images), Path(task.labels), task.train, task.val, plan, task.recipe,
@@ -173,8 +177,11 @@ def _fit(
         precision=task.trainer.precision,
         max_epochs=task.recipe.epochs,
         gradient_clip_val=task.recipe.gradient_clip or None,
-        callbacks=[TwoCheckpoints(scratch, task.trainer.checkpoint_every)],
-        logger=False,
+        callbacks=[
+            BestWeights(scratch / BEST),
+            TwoCheckpoints(scratch, task.trainer.checkpoint_every),
+        ],
+        logger=[EpochLogger(report)] if report else False,
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,

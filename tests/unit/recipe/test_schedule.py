@@ -1,11 +1,13 @@
 """Learning rates over a training, and the optimisers that recipes name."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from tworulers.recipe.schedule import build_optimizer, learning_rate, warm_poly_rate
+from tworulers.recipe.schedule import RecipeRate, build_optimizer, learning_rate, warm_poly_rate
 from tworulers.schema.settings import Recipe
 
 
@@ -27,6 +29,29 @@ def test_warm_up_counts_iterations_across_epochs() -> None:
     recipe = Recipe(epochs=4, iterations=10, warmup_iterations=5, learning_rate=1.0)
     assert learning_rate(recipe, 0, 1) == pytest.approx(0.4)
     assert learning_rate(recipe, 2, 0) == pytest.approx(0.5**0.9)
+
+
+@pytest.mark.parametrize("warmup", [0, 5])
+def test_the_scheduler_gives_every_step_its_rate_also_when_it_is_taken_up_again(
+    warmup: int,
+) -> None:
+    recipe = Recipe(epochs=4, iterations=10, warmup_iterations=warmup, learning_rate=0.3)
+    expected = [learning_rate(recipe, *divmod(step, 10)) for step in range(40)]
+    rates: list[float] = []
+    saved: dict[str, Any] = {}
+    for stop in (23, 40):
+        optimizer = build_optimizer([nn.Parameter(torch.zeros(1))], recipe)
+        rate = RecipeRate(optimizer, recipe)
+        if saved:
+            optimizer.load_state_dict(saved["optimizer"])
+            rate.load_state_dict(saved["rate"])
+        while len(rates) < stop:
+            rates.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            rate.step()
+        saved = {"optimizer": optimizer.state_dict(), "rate": rate.state_dict()}
+    assert rates == expected
+    assert "recipe" not in saved["rate"]
 
 
 def test_full_recipe_takes_nesterov_steps() -> None:

@@ -17,6 +17,7 @@ from recipe_toy import EXAMS, FACTS, RECIPE, SHAPE, make_plans, make_task
 from tworulers.recipe.module import EpochRecord
 from tworulers.recipe.parallel import FoldError, run_folds
 from tworulers.recipe.predict import load_member
+from tworulers.recipe.schedule import learning_rate
 from tworulers.recipe.store import load_probabilities
 from tworulers.recipe.task import FoldTask, task_from_json
 from tworulers.recipe.train import train_fold
@@ -68,6 +69,20 @@ def test_interrupted_fold_ends_as_an_uninterrupted_one(tmp_path: Path, configura
     kept = load_probabilities(Path(whole.output) / "probabilities", EXAMS[5])
     np.testing.assert_allclose(kept.sum(axis=0), 1, atol=0.01)
     assert not list(Path(whole.scratch).glob("*.ckpt"))
+
+
+def test_what_a_curve_holds_can_be_watched_from_outside(tmp_path: Path) -> None:
+    task = make_task(tmp_path, "2d", replace(RECIPE, epochs=3))
+    seen: list[EpochRecord] = []
+    curve = train_fold(task, seen.append).curve
+    assert [asdict(record) for record in seen] == [
+        {**row, "seconds": record.seconds}
+        for row, record in zip(curve.to_dict("records"), seen, strict=True)
+    ]
+    best = torch.load(Path(task.output) / "best.pt", weights_only=True)
+    assert best["epoch"] == curve["smoothed_pseudo_dice"].idxmax()
+    last = learning_rate(task.recipe, 2, task.recipe.iterations - 1)
+    assert curve["learning_rate"].iloc[-1] == last
 
 
 def test_workers_do_not_change_what_is_learnt(tmp_path: Path) -> None:
