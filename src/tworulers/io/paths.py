@@ -284,6 +284,10 @@ class Layout:
         """Folder of checkpoints that only an interrupted training leaves behind."""
         return place_within(self.outputs, "scratch", regime=regime, configuration=configuration)
 
+    def scratch_of_fold(self, regime: str, configuration: str, fold: int) -> Path:
+        """Folder of the checkpoints of a fold that a job trains alone."""
+        return self.scratch(regime, f"{configuration}_fold_{fold}")
+
     def timings(self, regime: str, configuration: str) -> Path:
         """Folder of how long each fold's epochs took; no result holds what the clock said."""
         return place_within(self.outputs, "timings", regime=regime, configuration=configuration)

@@ -135,6 +135,17 @@ def resumable_folder(result: Path, scratch: Path, made_from: Stamp) -> Iterator[
     """
     hold(result)
     require_ours(result)
+    with resumable_work(scratch, made_from) as work:
+        yield work
+    result.parent.mkdir(parents=True, exist_ok=True)
+    remove_folder(result)
+    work.rename(result)
+    remove_folder(scratch)
+
+
+@contextmanager
+def resumable_work(scratch: Path, made_from: Stamp) -> Iterator[Path]:
+    """Give a folder that survives a killed run, and leave it there; see `resumable_folder`."""
     kept = scratch / STAMP
     changed = tell_difference(read_stamp(kept), made_from)
     if changed:
@@ -157,7 +168,3 @@ def resumable_folder(result: Path, scratch: Path, made_from: Stamp) -> Iterator[
     for path in list(work.rglob(".*")):
         if UNFINISHED.match(path.name):
             path.unlink()
-    result.parent.mkdir(parents=True, exist_ok=True)
-    remove_folder(result)
-    work.rename(result)
-    remove_folder(scratch)

@@ -136,6 +136,9 @@ class Configuration:
     """One network configuration of the recipe: `2d` or `3d_fullres`."""
 
     name: str = UNSET
+    fold: int | None = None
+    """The one fold of `grid.folds` that this job trains, where folds go to several machines; all of them where none is
+    named."""
 
 
 @dataclass

@@ -19,6 +19,7 @@ from tworulers.schema.result_files import LABELS
 from tworulers.schema.settings import Provenance, Settings
 from tworulers.training.cross_validation import choose_cleanup
 from tworulers.training.ensemble import gather_ensemble, list_inputs, predict_labels
+from tworulers.training.folds import require_folds
 
 
 def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -41,6 +42,7 @@ def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     ensemble = None
     if images:
         members = tuple(settings.grid.configurations)
+        require_folds([layout.model(teacher, name) for name in members], settings.grid.folds)
         cleanup = choose_cleanup(settings, layout, members)
         ensemble = gather_ensemble(settings, layout, teacher, members, cleanup)
         made_from = list_inputs(ensemble, images, settings, layout)

@@ -12,12 +12,14 @@ from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import CHOICE
 from tworulers.schema.settings import Settings
 from tworulers.training.cross_validation import choose_cleanup, choose_members
+from tworulers.training.folds import require_folds
 from tworulers.training.validation import read_validation, tell_judges
 
 
 def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Compare the configurations and their pairs, decide the clean-up, and say why."""
-    regime = settings.regime.name
+    regime, names = settings.regime.name, settings.grid.configurations
+    require_folds([layout.model(regime, name) for name in names], settings.grid.folds)
     choice, candidates = choose_members(settings, layout)
     cleanup = choose_cleanup(settings, layout, choice.members)
     result = layout.results.selection(regime)

@@ -1,6 +1,7 @@
 """What a regime learns in one configuration: every fold trained, its validation exams predicted."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,21 @@ import numpy as np
 
 from tworulers.cohort.folds import list_folds
 from tworulers.io.exam_files import find_label
+from tworulers.io.holding import hold
+from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import made_by, require, write_json
 from tworulers.io.results import read_cohort, read_splits
 from tworulers.io.resume import (
     STAMP,
+    Stamp,
     digest,
     digest_content,
     list_settings,
     resumable_folder,
+    resumable_work,
 )
+from tworulers.progress import say
 from tworulers.recipe.parallel import run_folds
 from tworulers.recipe.task import FoldTask
 from tworulers.runner.console import show_table
@@ -33,19 +39,52 @@ from tworulers.training.folds import (
     find_other_folds,
     keep_folds,
     keep_timings,
+    list_asked_folds,
     list_tasks,
     number_of,
+    place_fold,
 )
 from tworulers.training.plans import digest_plans, load_plans
 from tworulers.training.validation import average_validation, read_curves, read_validation
 
+Folds = Sequence[Mapping[str, Sequence[str]]]
 
-def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
-    """Prepare the regime's labels and train its folds, `trainer.parallel_folds` at a time."""
-    began = time.time()
+
+def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord] | None:
+    """Train the folds of a regime, `trainer.parallel_folds` at a time, or the one that this job is for."""
+    regime, name = settings.regime.name, settings.configuration.name
+    alone = settings.configuration.fold
+    folds, labels, made_from = _list_inputs(settings, layout)
+    asked = list_asked_folds(settings)
+    result = layout.results.model(regime, name)
+    others = find_other_folds(result, asked, made_from)
+    # Whoever trains several folds replaces the model, so no fold of it may be trained elsewhere meanwhile.
+    for fold in range(len(folds)) if alone is None else asked:
+        hold(result / f"fold_{fold}")
+    if alone is None:
+        scratch = layout.scratch(regime, name)
+        with resumable_folder(result, scratch, made_from) as folder:
+            tasks = _train_folds(folds, labels, made_from, settings, layout, scratch, folder)
+            keep_folds(folder, tasks, others)
+            write_json(made_from, folder / STAMP)
+        return result, summarise_folds(settings, layout)
+    scratch = layout.scratch_of_fold(regime, name, alone)
+    with resumable_work(scratch, made_from) as folder:
+        _train_folds(folds, labels, made_from, settings, layout, scratch, folder)
+    lacking = place_fold(folder / f"fold_{alone}", result, settings.grid.folds, made_from)
+    remove_folder(scratch)
+    if lacking:
+        told = ", ".join(map(str, lacking))
+        say(f"fold {alone} of {regime} {name} is trained; its model still lacks fold {told}")
+        return None
+    return result, summarise_folds(settings, layout)
+
+
+def _list_inputs(settings: Settings, layout: Layout) -> tuple[Folds, dict[str, Path], Stamp]:
+    """Find the folds of a regime and the labels of their exams, and list all that decides what is learnt."""
     regime, name = settings.regime.name, settings.configuration.name
     images = require(layout.arrays(name), made_by("preprocess"))
-    _, facts = load_plans(layout, settings.recipe.name)
+    load_plans(layout, settings.recipe.name)
     cells = read_cohort(layout).set_index("exam_id")["label"]
     folds = list_folds(read_splits(layout), regime)
     if not folds or max(settings.grid.folds) >= len(folds):
@@ -64,25 +103,38 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         "arrays": digest_arrays({name: images}, exams, layout),
         "code": digest_making("tworulers.recipe.parallel", "tworulers.training.arrays"),
     }
-    result, scratch = layout.results.model(regime, name), layout.scratch(regime, name)
-    others = find_other_folds(result, settings.grid.folds, made_from)
-    with resumable_folder(result, scratch, made_from) as folder:
-        prepared = scratch / "labels"
-        prepare_labels(labels, prepared, images, facts.foreground, settings.processes)
-        tasks = list_tasks(folds, settings, layout, scratch, prepared, folder)
-        shown = showing_training(result, name_run(regime, name), made_from, settings, layout, began)
-        with FoldProgress(tasks) as progress, shown as live:
+    return folds, labels, made_from
 
-            def report(task: FoldTask, epoch: dict[str, Any]) -> None:
-                progress.report(task, epoch)
-                if live is not None:
-                    live.report(number_of(Path(task.output)), epoch)
 
-            run_folds(tasks, settings.trainer.parallel_folds, report)
-        keep_timings(tasks, layout.timings(regime, name))
-        keep_folds(folder, tasks, others)
-        write_json(made_from, folder / STAMP)
-    return result, summarise_folds(settings, layout)
+def _train_folds(
+    folds: Folds,
+    labels: dict[str, Path],
+    made_from: Stamp,
+    settings: Settings,
+    layout: Layout,
+    scratch: Path,
+    folder: Path,
+) -> list[FoldTask]:
+    """Train the folds that are asked for into a folder, and show them meanwhile."""
+    began = time.time()
+    regime, name = settings.regime.name, settings.configuration.name
+    _, facts = load_plans(layout, settings.recipe.name)
+    prepared = scratch / "labels"
+    images = layout.arrays(name)
+    prepare_labels(labels, prepared, images, facts.foreground, settings.processes)
+    tasks = list_tasks(folds, settings, layout, scratch, prepared, folder)
+    result = layout.results.model(regime, name)
+    shown = showing_training(result, name_run(regime, name), made_from, settings, layout, began)
+    with FoldProgress(tasks) as progress, shown as live:
+
+        def report(task: FoldTask, epoch: dict[str, Any]) -> None:
+            progress.report(task, epoch)
+            if live is not None:
+                live.report(number_of(Path(task.output)), epoch)
+
+        run_folds(tasks, settings.trainer.parallel_folds, report)
+    keep_timings(tasks, layout.timings(regime, name))
+    return tasks
 
 
 def name_run(regime: str, configuration: str) -> str:

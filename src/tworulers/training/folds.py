@@ -1,11 +1,12 @@
 """The folds of a model: what each is trained from, and those trained before, which new ones never cost."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tworulers.io.owned import remove_part
+from tworulers.io.owned import mark_folder, remove_part, require_ours
 from tworulers.io.paths import Layout
+from tworulers.io.records import MissingInputError, made_by, require, write_json
 from tworulers.io.resume import STAMP, Stamp, read_stamp, tell_difference
 from tworulers.progress import say
 from tworulers.recipe.task import CROSS_VALIDATION, SECONDS, FoldTask
@@ -15,6 +16,25 @@ from tworulers.schema.settings import Settings
 def fold_folders(model: Path) -> list[Path]:
     """The trained folds of a model, in order."""
     return sorted(model.glob("fold_*"), key=number_of)
+
+
+def require_folds(models: Iterable[Path], folds: Sequence[int]) -> None:
+    """Refuse models that lack a fold of the grid: one that a job trains elsewhere, or that failed.
+
+    Raises
+    ------
+    MissingInputError : with every fold that every model lacks.
+    """
+    faults = []
+    for model in models:
+        there = {number_of(fold) for fold in fold_folders(require(model, made_by("train")))}
+        if lacking := ", ".join(str(fold) for fold in folds if fold not in there):
+            faults.append(f"{model} lacks fold {lacking} of grid.folds={list(folds)}")
+    if faults:
+        raise MissingInputError(
+            "; ".join(faults)
+            + f"; {made_by('train')} configuration.fold=<fold> trains one, and a shorter grid.folds does without"
+        )
 
 
 def number_of(folder: Path) -> int:
@@ -57,8 +77,50 @@ def list_tasks(
             output=str(output / f"fold_{fold}"),
             seed=settings.seed * 1000 + fold,
         )
-        for fold in settings.grid.folds
+        for fold in list_asked_folds(settings)
     ]
+
+
+def list_asked_folds(settings: Settings) -> list[int]:
+    """List the folds that a run trains: all of the grid, or the one that it is told.
+
+    Raises
+    ------
+    ValueError : the grid does not have that one.
+    """
+    alone, folds = settings.configuration.fold, list(settings.grid.folds)
+    if alone is None:
+        return folds
+    if alone not in folds:
+        raise ValueError(
+            f"configuration.fold={alone} is none of grid.folds={folds}, which are those that a model is made of"
+        )
+    return [alone]
+
+
+def place_fold(fold: Path, model: Path, folds: Sequence[int], made_from: Stamp) -> list[int]:
+    """Put a fold that a job trained alone into its model, and list those of the grid that are still lacking.
+
+    Parameters
+    ----------
+    fold : the finished folder, `fold_<k>`.
+    model : where those of other jobs lie; there may be none yet.
+    folds : all of the grid.
+    made_from : what all of them are trained from.
+
+    Raises
+    ------
+    ValueError : others lie there that were trained otherwise; the fold stays where it is.
+    """
+    find_other_folds(model, [number_of(fold)], made_from)
+    require_ours(model)
+    model.mkdir(parents=True, exist_ok=True)
+    mark_folder(model)
+    write_json(made_from, model / STAMP)
+    remove_part(model / fold.name)
+    fold.rename(model / fold.name)
+    there = {number_of(path) for path in fold_folders(model)}
+    return [one for one in folds if one not in there]
 
 
 def keep_timings(tasks: Sequence[FoldTask], folder: Path) -> None:

@@ -100,7 +100,12 @@ def check_sweep(arguments: Sequence[str], grid: Mapping[str, Any]) -> None:
 def list_grid(grid: Mapping[str, Any]) -> dict[str, list[str]]:
     """List the values of each choice that has a folder of its own among the pipeline's results."""
     lists = {"regime": grid["regimes"], "ruler": grid["rulers"]}
-    return lists | {"configuration": grid["configurations"], "dataset": [grid["dataset"]]}
+    folds = [str(fold) for fold in grid["folds"]]
+    return lists | {
+        "configuration": grid["configurations"],
+        "configuration.fold": folds,
+        "dataset": [grid["dataset"]],
+    }
 
 
 def is_sweep(arguments: Sequence[str]) -> bool:

@@ -25,6 +25,7 @@ class Wiring:
     every : groups of which it reads several files, and the value it reads of each (all where empty).
     ignores : modules that it imports and that its result does not depend on, beyond those that none depends on.
     always : it runs each time, so it watches nothing.
+    keeps : its outputs stay until it has made others, where DVC would take them away before it runs.
     """
 
     reads: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Wiring:
     every: Mapping[str, str] = field(default_factory=dict)
     ignores: tuple[str, ...] = ()
     always: bool = False
+    keeps: bool = False
 
     @property
     def seen(self) -> tuple[str, ...]:
@@ -81,15 +83,18 @@ TABLE = {
             *("dataset.name", "regime.name", "configuration.name"),
             *("recipe", *TRAINER, "grid.folds", "seed"),
         ),
-        told=("regime.title", *TRAINER_TOLD),
+        # A fold alone is the same fold: what it is trained on does not depend on where the others are.
+        told=("regime.title", "configuration.fold", *TRAINER_TOLD),
         inputs=("cohort", "split", "plan", "arrays/{configuration}", "files/labels.json"),
         outputs=("models/{regime}/{configuration}",),
+        keeps=True,
     ),
     "annotate": Wiring(
         reads=(
             *("dataset.name", "dataset.structures", "regime.name"),
             *(*NETWORKS, "recipe.cleanup", "grid.configurations", "grid.teacher"),
         ),
+        told=("grid.folds",),
         inputs=("cohort", "plan", "arrays", "files", "models/{regime}"),
         outputs=("annotations",),
     ),
@@ -98,6 +103,7 @@ TABLE = {
             *("dataset.name", "dataset.structures", "regime.name"),
             *("recipe.cleanup", "recipe.select", "grid.configurations"),
         ),
+        told=("grid.folds",),
         inputs=("cohort", "files/labels.json", "annotations", "models/{regime}"),
         outputs=("selection/{regime}",),
     ),

@@ -102,9 +102,10 @@ def describe_step(step: Step, root: Path, known: Known) -> str:
     entry["cmd"] = f"python -m tworulers.stages.{step.stage} {arguments}"
     if not wiring.always:
         entry |= describe_watched(step, root, known)
-    entry["outs"] = [place(out, chosen) for out in wiring.outputs] + [
-        mark(place(one, chosen)) for one in wiring.marks
-    ]
+    outputs = [place(out, chosen) for out in wiring.outputs]
+    kept = [{out: {"persist": True}} for out in outputs]
+    marks = [mark(place(one, chosen)) for one in wiring.marks]
+    entry["outs"] = [*(kept if wiring.keeps else outputs), *marks]
     if wiring.always:
         entry["always_changed"] = True
     return write_entry(step.name, entry, step.note)

@@ -11,7 +11,7 @@ from hydra.core.override_parser.types import Override
 from tworulers.runner.checks.overrides import ASSIGNMENT, is_sweep, list_grid
 from tworulers.runner.sweeps.devices import list_devices
 
-NAMED = ("dataset", "regime", "ruler", "configuration", "paths.outputs")
+NAMED = ("dataset", "regime", "ruler", "configuration", "configuration.fold", "paths.outputs")
 """Choices that a result's own name, or its place, tells already."""
 
 
