@@ -34,6 +34,7 @@ GRID = {
     "rulers": ["dataset", "gold", "silver"],
     "configurations": ["2d", "3d_fullres"],
     "dataset": "phantom",
+    "folds": [0, 1, 2, 3, 4],
 }
 ELSEWHERE = ("cd", "eval", "export", "source")
 """What a shell knows by itself; every other word that a line begins with is a program that is installed here."""

@@ -19,7 +19,7 @@ from tworulers.auc.odds import compare_odds
 from tworulers.auc.uses import AucMetric, Use
 from tworulers.cohort.grouping import assign_groups
 from tworulers.report.words.risk import describe_risk
-from tworulers.schema.settings import RiskUse
+from tworulers.schema.risk_settings import RiskUse
 
 POWER = 0.8
 

@@ -22,7 +22,7 @@ from tworulers.auc.fairness import compare_within_groups, measure_fairness, tabu
 from tworulers.auc.intervals import Estimate, estimate_overall
 from tworulers.auc.matrix import AucMatrix, AucSample, stratify_scores
 from tworulers.auc.uses import USES, Use, choose_metrics
-from tworulers.schema.settings import RiskUse
+from tworulers.schema.risk_settings import RiskUse
 from tworulers.stats.interval import percentile_interval
 
 MOST_RESAMPLED = 200_000

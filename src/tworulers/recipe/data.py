@@ -94,6 +94,8 @@ class PatchDataset(Dataset[Batch]):
         Seed, part of the run, and this process's place.
     apply_now
         False leaves augmentation to the device.
+    parts
+        How many batches of the loader, one after the other, are one batch of the plan.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class PatchDataset(Dataset[Batch]):
         foreground_share: float,
         stream: Stream,
         apply_now: bool = True,
+        parts: int = 1,
     ) -> None:
         self.exams = exams
         self.augmentation = augmentation
@@ -114,10 +117,11 @@ class PatchDataset(Dataset[Batch]):
         self.sampled = (1, *augmentation.sampled) if flat else augmentation.sampled
         self.final = (1, *augmentation.patch) if flat else augmentation.patch
         shares = np.array_split(np.arange(batch_size), stream.processes)
-        self.positions = [int(p) for p in shares[stream.rank]]
+        self.parts = [part.tolist() for part in np.array_split(shares[stream.rank], parts)]
 
     def __getitem__(self, index: tuple[int, int]) -> Batch:
-        samples = [self._sample(*index, position) for position in self.positions]
+        epoch, (iteration, part) = index[0], divmod(index[1], len(self.parts))
+        samples = [self._sample(epoch, iteration, position) for position in self.parts[part]]
         images, labels, draws = zip(*samples, strict=True)
         pending = () if self.apply_now else tuple(draws)
         return Batch(torch.stack(images), torch.stack(labels), pending)
@@ -200,6 +204,7 @@ class FoldData(pl.LightningDataModule):
             rank, processes = self.trainer.global_rank, self.trainer.world_size
             # While a run resumes, the trainer counts one epoch too few; the curve does not.
             epoch = len(getattr(self.trainer.lightning_module, "curve", ()))
+        parts = self.settings.gradient_accumulation if part == TRAINING else 1
         dataset = PatchDataset(
             self.parts[part],
             augmentation,
@@ -207,12 +212,13 @@ class FoldData(pl.LightningDataModule):
             self.recipe.foreground_share,
             Stream(self.seed, part, rank, processes),
             apply_now=not self.on_device,
+            parts=parts,
         )
         workers = self.settings.workers if part == TRAINING else (self.settings.workers + 1) // 2
         return DataLoader(
             dataset,
             batch_size=None,
-            sampler=EpochOrder(iterations, epoch),
+            sampler=EpochOrder(iterations * parts, epoch),
             num_workers=workers,
             persistent_workers=workers > 0,
             pin_memory=self.on_device and torch.cuda.is_available(),

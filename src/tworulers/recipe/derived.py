@@ -123,23 +123,35 @@ def require_memory(
     n_label_entries: int,
     available_bytes: int,
     bytes_per_element: int = 4,
+    samples: int | None = None,
 ) -> None:
     """Refuse a plan whose feature maps alone outgrow the memory.
 
     Every feature map of every sample is kept for the backward pass, so their size is a lower
     bound of what a training step takes.
 
+    Parameters
+    ----------
+    configuration, n_label_entries
+        The plan; labels with background.
+    available_bytes
+        Memory of a GPU, or of the machine.
+    bytes_per_element
+        2 where feature maps are of 16 bits.
+    samples
+        How many of the batch are there at the same time; all where none is given.
+
     Raises
     ------
     ValueError
         Needed and available memory in GB, and what to override.
     """
-    elements = feature_map_estimate(configuration, n_label_entries) * configuration.batch_size
-    needed = elements * bytes_per_element
+    samples = configuration.batch_size if samples is None else samples
+    needed = feature_map_estimate(configuration, n_label_entries) * samples * bytes_per_element
     if needed > available_bytes:
         raise ValueError(
-            f"A training step of patch {configuration.patch_size}, batch "
-            f"{configuration.batch_size} keeps at least {needed / 1e9:.1f} GB of feature maps, "
-            f"but {available_bytes / 1e9:.1f} GB are there: override patch_size, batch_size or "
-            "base_features, or plan with a smaller preset."
+            f"A training step of patch {configuration.patch_size}, batch {samples} keeps at least "
+            f"{needed / 1e9:.1f} GB of feature maps, but {available_bytes / 1e9:.1f} GB are there: override "
+            "patch_size, batch_size or base_features, plan with a smaller preset or recipe.memory_gb, or take a batch "
+            "in parts with trainer.gradient_accumulation."
         )

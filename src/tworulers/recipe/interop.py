@@ -40,6 +40,7 @@ ALLOWED: dict[str, Any] = {
     "numpy.dtypes.Float32DType": np.dtypes.Float32DType,
     "numpy.dtypes.Int64DType": np.dtypes.Int64DType,
 }
+HEADS = ".seg_layers."
 REQUIRED = ("network_weights", "init_args", "trainer_name", "inference_allowed_mirroring_axes")
 
 
@@ -97,7 +98,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         A file that names code beyond the allowed (which), that is no checkpoint, or that lacks
         keys.
     """
-    data = _read_safely(path)
+    data = read_safely(path)
     missing = [key for key in REQUIRED if not isinstance(data, dict) or key not in data]
     if missing:
         raise ValueError(f"{path} is no nnU-Net checkpoint: it lacks {', '.join(missing)}.")
@@ -299,7 +300,34 @@ def _alias_units(state: Mapping[str, Tensor], units: set[str]) -> dict[str, Tens
     return aliased
 
 
-def _read_safely(path: Path) -> Any:
+def load_pretrained(network: nn.Module, path: Path) -> None:
+    """Put the weights of a trained network into another, all but the heads, which stay as they are.
+
+    Parameters
+    ----------
+    network
+        What is filled.
+    path
+        A fold's weights of ours, or a checkpoint of nnU-Net.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        A file that holds no weights, or those of another network.
+    """
+    stored = read_safely(path)
+    if not isinstance(stored, dict) or "network_weights" not in stored:
+        raise ValueError(f"{path} holds no weights to start from: it lacks network_weights.")
+    given = drop_aliases(stored["network_weights"])
+    body = {key: tensor for key, tensor in given.items() if HEADS not in key}
+    heads = {key: tensor for key, tensor in network.state_dict().items() if HEADS in key}
+    load_weights(network, {**body, **heads}, str(path))
+
+
+def read_safely(path: Path) -> Any:
+    """Read a file of weights without running code from it."""
     if not path.is_file():
         raise FileNotFoundError(f"There is no checkpoint {path}.")
     try:

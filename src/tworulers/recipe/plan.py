@@ -127,11 +127,23 @@ class Plans:
     image_reader_writer: str = "SimpleITKIO"
 
     def configuration(self, name: str) -> ConfigurationPlan:
-        """The configuration of that name, or an error that lists the names there are."""
+        """The configuration of that name.
+
+        Raises
+        ------
+        ValueError
+            No such name, with those there are; or the second step of a cascade, which is not done here.
+        """
         if name not in self.configurations:
             known = ", ".join(self.configurations)
             raise ValueError(f"Plans {self.plans_name!r} have no configuration {name!r}: {known}.")
-        return self.configurations[name]
+        found = self.configurations[name]
+        if found.previous_stage is not None:
+            raise ValueError(
+                f"{name} is the second step of a cascade: its network also sees what {found.previous_stage} predicts, "
+                "and that is not done here. Use 2d, 3d_lowres or 3d_fullres."
+            )
+        return found
 
 
 def _find_faults(arch: Architecture) -> list[str]:

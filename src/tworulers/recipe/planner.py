@@ -45,7 +45,10 @@ PRESETS: dict[str, dict[int, float]] = {
     "L": {2: 380e6, 3: 2100e6},
     "XL": {2: 560e6, 3: 3600e6},
 }
-"""Feature-map elements that fill a GPU of 8, 24 and 40 GB, by the number of a network's axes."""
+"""Feature-map elements that fill the GPU of a preset, by the number of a network's axes."""
+
+MEMORY_GB = {"M": 8.0, "L": 24.0, "XL": 40.0}
+"""Memory of the GPU that a preset is for."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ def plan_dataset(
     preset: PresetName = "L",
     *,
     spacing: Sequence[float] | None = None,
+    memory_gb: float | None = None,
     coverage_cap: float = 1.0,
 ) -> Plans:
     """Plan all configurations of a data set.
@@ -79,6 +83,8 @@ def plan_dataset(
         M, L or XL: the size of the residual encoder.
     spacing
         Target spacing (mm), axes as read, instead of the rule; it decides the axis order too.
+    memory_gb
+        Memory of the GPU to plan for, instead of the preset's.
     coverage_cap
         Largest share of the data set's voxels that one batch may hold (the presets: all of it;
         0.05 keeps batches of small data sets trainable).
@@ -101,7 +107,7 @@ def plan_dataset(
     forward = order_axes(target)
     median = _median_shape(spacings, shapes, target)[list(forward)]
     target = target[list(forward)]
-    common = _gather_common(fingerprint, facts, PRESETS[preset], coverage_cap)
+    common = _gather_common(fingerprint, facts, _scale_budget(preset, memory_gb), coverage_cap)
     name = f"nnUNetResEncUNet{preset}Plans"
     usual, size = (np.median(of, axis=0)[list(forward)] for of in (spacings, shapes))
     return Plans(
@@ -117,6 +123,11 @@ def plan_dataset(
             fingerprint.foreground_intensity_properties_per_channel
         ),
     )
+
+
+def _scale_budget(preset: PresetName, memory_gb: float | None) -> dict[int, float]:
+    larger = 1.0 if memory_gb is None else memory_gb / MEMORY_GB[preset]
+    return {axes: elements * larger for axes, elements in PRESETS[preset].items()}
 
 
 def _gather_common(

@@ -58,7 +58,7 @@ class RecipeRate(LRScheduler):
         self.recipe = recipe
         super().__init__(optimizer)
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[float | torch.Tensor]:
         """The rate of the next step, the same for all parameters."""
         rate = learning_rate(self.recipe, *divmod(self.last_epoch, self.recipe.iterations))
         return [rate for _ in self.base_lrs]

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 
 import pandas as pd
@@ -29,7 +30,7 @@ from tworulers.recipe.clean import dice_of
 from tworulers.recipe.data import FoldData
 from tworulers.recipe.derived import require_memory
 from tworulers.recipe.epoch_log import EpochLogger
-from tworulers.recipe.interop import Member
+from tworulers.recipe.interop import Member, load_pretrained
 from tworulers.recipe.module import EpochRecord, SegmentationModule
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
@@ -154,7 +155,9 @@ def _fit(
     task: FoldTask, plans: Plans, facts: DatasetFacts, report: Report | None, tell: Tell
 ) -> SegmentationModule:
     plan = plans.configuration(task.configuration)
-    require_memory(plan, facts.n_classes, find_memory(task.trainer))
+    samples = share_batch(task.name, plan.batch_size, task.trainer)
+    size = 2 if "16" in task.trainer.precision else 4
+    require_memory(plan, facts.n_classes, find_memory(task.trainer), size, samples)
     scratch = Path(task.scratch)
     scratch.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(task.seed)
@@ -166,6 +169,8 @@ def _fit(
         n_classes=facts.n_classes,
         ignore_label=facts.ignore_label,
     )
+    if task.recipe.pretrained is not None:
+        load_pretrained(module.network, Path(task.recipe.pretrained))
     data = FoldData(
         Path(task.images), Path(task.labels), task.train, task.val, plan, task.recipe,
         task.trainer, task.seed,
@@ -173,25 +178,48 @@ def _fit(
     trainer = pl.Trainer(
         accelerator=task.trainer.accelerator,
         devices=task.trainer.devices,
+        num_nodes=task.trainer.nodes,
         strategy=task.trainer.strategy,
         precision=task.trainer.precision,
         max_epochs=task.recipe.epochs,
+        accumulate_grad_batches=task.trainer.gradient_accumulation,
         gradient_clip_val=task.recipe.gradient_clip or None,
         callbacks=[
             BestWeights(scratch / BEST),
             TwoCheckpoints(scratch, task.trainer.checkpoint_every),
         ],
         logger=[EpochLogger(report)] if report else False,
+        log_every_n_steps=1,
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
         use_distributed_sampler=False,
-        benchmark=task.trainer.accelerator != "cpu",
+        benchmark=task.trainer.accelerator != "cpu" and not task.trainer.deterministic,
+        deterministic=task.trainer.deterministic,
     )
     kept = find_checkpoint(scratch, tell)
     trainer.fit(module, data, ckpt_path=kept, weights_only=True)
     leave_processes()
     return module
+
+
+def share_batch(name: str, batch_size: int, trainer: Trainer) -> int:
+    """Count the samples of a batch that are in one memory at the same time: a GPU's, or the machine's.
+
+    Raises
+    ------
+    ValueError
+        A batch that has not a sample for every process and part.
+    """
+    devices = trainer.devices if trainer.devices > 0 else max(1, torch.cuda.device_count())
+    shares = devices * trainer.nodes * trainer.gradient_accumulation
+    if batch_size < shares:
+        raise ValueError(
+            f"{name}: a batch of {batch_size} cannot be shared by {devices * trainer.nodes} processes in "
+            f"{trainer.gradient_accumulation} parts each. Use fewer trainer.devices, trainer.nodes or "
+            "trainer.gradient_accumulation, or a larger recipe.plan.batch_size."
+        )
+    return ceil(batch_size / shares) * (devices if trainer.accelerator == "cpu" else 1)
 
 
 def find_memory(trainer: Trainer) -> int:

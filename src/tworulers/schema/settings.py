@@ -6,6 +6,7 @@ from math import inf
 
 from tworulers.schema.cost_settings import Cost
 from tworulers.schema.export_settings import Export
+from tworulers.schema.risk_settings import RiskUse
 from tworulers.schema.running import Check, Workers
 from tworulers.schema.sources import (
     UNSET,
@@ -76,7 +77,8 @@ class Regime:
     """What a model may learn from: the provenances of its training labels.
 
     `models` are folders of models that nnU-Net trained, one a configuration; nothing is trained then. `folds` names
-    those of them that predict (all where empty), `checkpoint` the file of a fold's weights.
+    those of them that predict (all where empty), `checkpoint` the file of a fold's weights, as nnU-Net calls them:
+    `checkpoint_final.pth` or `checkpoint_best.pth`, also of networks that were trained here.
     """
 
     name: str = UNSET
@@ -162,11 +164,18 @@ class PlanOverrides:
 
 @dataclass
 class Recipe:
-    """How a network is planned and trained; defaults are the full ResEnc-L recipe."""
+    """How a network is planned and trained; defaults are the full ResEnc-L recipe.
+
+    `preset` is M, L or XL. `memory_gb` plans for a GPU of another size than the preset's 8, 24 or 40 GB. `pretrained`
+    is a file of weights, of ours or of nnU-Net's and seen from the project root, that every fold starts from: all but
+    the heads, which learn anew.
+    """
 
     name: str = UNSET
     title: str = ""
     preset: str = "L"
+    memory_gb: float | None = None
+    pretrained: str | None = None
     batch_coverage: float = 1.0
     plan: PlanOverrides = field(default_factory=PlanOverrides)
     epochs: int = 1000
@@ -195,18 +204,24 @@ class Recipe:
 class Trainer:
     """Where and how fast a network is trained; nothing here changes what is learnt beyond rounding.
 
+    `devices` are those of each of the `nodes`. `gradient_accumulation` is in how many parts a batch goes through the
+    network, for a device that cannot hold it whole; a Dice over the batch (of slices) is then one over each part.
+    `deterministic` lets a GPU use only what gives the same bits again, which takes longer.
     `predict_batch` is the most exams that are predicted together, where their networks are narrow enough to gain by it.
     """
 
     name: str = UNSET
     accelerator: str = "cpu"
     devices: int = 1
+    nodes: int = 1
     strategy: str = "auto"
     precision: str = "32-true"
     threads: int = 1
     parallel_folds: int = 2
     workers: int = 0
     compile: bool = False
+    gradient_accumulation: int = 1
+    deterministic: bool = False
     checkpoint_every: int = 50
     predict_batch: int = 4
 
@@ -349,24 +364,6 @@ class Grid:
     trainer: str = UNSET
     rulers: list[str] = field(default_factory=list)
     base_ruler: str = "gold"
-
-
-@dataclass
-class RiskUse:
-    """What a risk score is for, which decides what is reported, and how the AUC audit is run."""
-
-    name: str = "risk_estimation"
-    """What the score is for: `risk_estimation`, `single_threshold`, `group_thresholds` or `ranking`."""
-    all_metrics: bool = False
-    """Show the metrics that are not recommended too, each with the reason why not."""
-    threshold: float | None = None
-    """The threshold for all groups."""
-    sensitivity: float = 0.9
-    """The share of events that each group's own threshold reaches."""
-    bins: int = 10
-    level: float = 0.95
-    bootstrap_draws: int = 2_000
-    seed: int = 0
 
 
 @dataclass

@@ -33,7 +33,13 @@ def plan(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     )
     fingerprint = measure_exams(exams, len(facts.channel_names), settings.processes)
     recipe = settings.recipe
-    planned = plan_dataset(fingerprint, facts, recipe.preset, coverage_cap=recipe.batch_coverage)  # type: ignore[arg-type]
+    planned = plan_dataset(
+        fingerprint,
+        facts,
+        recipe.preset,  # type: ignore[arg-type]
+        memory_gb=recipe.memory_gb,
+        coverage_cap=recipe.batch_coverage,
+    )
     plans = override_plans(planned, recipe.plan)
     with folder_written_beside(layout.results.plan) as folder:
         write_plans(plans, facts, fingerprint, recipe.name, folder)

@@ -16,6 +16,7 @@ from tworulers.runner.tracking import RunRecord
 from tworulers.schema.settings import Settings
 from tworulers.training.ensemble import (
     Ensemble,
+    choose_weights,
     gather_ensemble,
     list_inputs,
     predict_labels,
@@ -66,7 +67,8 @@ def choose_networks(
     regime = settings.regime.name
     choice = read_json(layout.choice(regime), "select")
     cleanup = CleanUp(tuple(map(tuple, choice["cleanup"])), choice["cleanup_reason"])
-    trained = gather_ensemble(settings, layout, regime, choice["members"], cleanup)
+    weights = choose_weights(settings.regime.checkpoint)
+    trained = gather_ensemble(settings, layout, regime, choice["members"], cleanup, weights)
     return trained, list_inputs(trained, images, settings, layout)
 
 

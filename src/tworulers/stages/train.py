@@ -1,28 +1,16 @@
 """What a regime learns in one configuration: every fold trained, its validation exams predicted."""
 
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tworulers.cohort.folds import list_folds
-from tworulers.io.exam_files import find_label
-from tworulers.io.holding import hold
 from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
-from tworulers.io.records import made_by, require, write_json
-from tworulers.io.results import read_cohort, read_splits
-from tworulers.io.resume import (
-    STAMP,
-    Stamp,
-    digest,
-    digest_content,
-    list_settings,
-    resumable_folder,
-    resumable_work,
-)
+from tworulers.io.records import write_json
+from tworulers.io.results import read_cohort
+from tworulers.io.resume import STAMP, resumable_folder, resumable_work
 from tworulers.progress import say
 from tworulers.recipe.parallel import run_folds
 from tworulers.recipe.task import FoldTask
@@ -33,10 +21,11 @@ from tworulers.runner.tracking import RunRecord
 from tworulers.runner.tracking.live import showing_training
 from tworulers.schema.settings import Settings
 from tworulers.schema.tables import list_rows
-from tworulers.training.arrays import digest_arrays, prepare_labels
+from tworulers.training.arrays import prepare_labels
 from tworulers.training.fold_progress import FoldProgress
 from tworulers.training.folds import (
     find_other_folds,
+    hold_folds,
     keep_folds,
     keep_timings,
     list_asked_folds,
@@ -44,33 +33,33 @@ from tworulers.training.folds import (
     number_of,
     place_fold,
 )
-from tworulers.training.plans import digest_plans, load_plans
+from tworulers.training.inputs import TrainingInputs, list_training_inputs
+from tworulers.training.plans import load_plans
 from tworulers.training.validation import average_validation, read_curves, read_validation
-
-Folds = Sequence[Mapping[str, Sequence[str]]]
 
 
 def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord] | None:
     """Train the folds of a regime, `trainer.parallel_folds` at a time, or the one that this job is for."""
     regime, name = settings.regime.name, settings.configuration.name
     alone = settings.configuration.fold
-    folds, labels, made_from = _list_inputs(settings, layout)
+    code = digest_making("tworulers.recipe.parallel", "tworulers.training.arrays")
+    inputs = list_training_inputs(settings, layout, code)
+    made_from = inputs.made_from
     asked = list_asked_folds(settings)
     result = layout.results.model(regime, name)
     others = find_other_folds(result, asked, made_from)
     # Whoever trains several folds replaces the model, so no fold of it may be trained elsewhere meanwhile.
-    for fold in range(len(folds)) if alone is None else asked:
-        hold(result / f"fold_{fold}")
+    hold_folds(result, range(len(inputs.folds)) if alone is None else asked)
     if alone is None:
         scratch = layout.scratch(regime, name)
         with resumable_folder(result, scratch, made_from) as folder:
-            tasks = _train_folds(folds, labels, made_from, settings, layout, scratch, folder)
+            tasks = _train_folds(inputs, settings, layout, scratch, folder)
             keep_folds(folder, tasks, others)
             write_json(made_from, folder / STAMP)
         return result, summarise_folds(settings, layout)
     scratch = layout.scratch_of_fold(regime, name, alone)
     with resumable_work(scratch, made_from) as folder:
-        _train_folds(folds, labels, made_from, settings, layout, scratch, folder)
+        _train_folds(inputs, settings, layout, scratch, folder)
     lacking = place_fold(folder / f"fold_{alone}", result, settings.grid.folds, made_from)
     remove_folder(scratch)
     if lacking:
@@ -80,51 +69,20 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord] | None:
     return result, summarise_folds(settings, layout)
 
 
-def _list_inputs(settings: Settings, layout: Layout) -> tuple[Folds, dict[str, Path], Stamp]:
-    """Find the folds of a regime and the labels of their exams, and list all that decides what is learnt."""
-    regime, name = settings.regime.name, settings.configuration.name
-    images = require(layout.arrays(name), made_by("preprocess"))
-    load_plans(layout, settings.recipe.name)
-    cells = read_cohort(layout).set_index("exam_id")["label"]
-    folds = list_folds(read_splits(layout), regime)
-    if not folds or max(settings.grid.folds) >= len(folds):
-        raise ValueError(
-            f"regime {regime} has {len(folds)} folds in {layout.split}, but grid.folds asks for "
-            f"{settings.grid.folds}; split again with more folds or ask for fewer"
-        )
-    exams = sorted({exam for fold in folds for part in fold.values() for exam in part})
-    labels = {exam: find_label(layout, exam, cells[exam]) for exam in exams}
-    made_from = {
-        **list_settings(settings, "recipe", "trainer"),
-        **digest_plans(layout),
-        "folds": digest(folds),
-        "seed": settings.seed,
-        "labels": digest_content(labels, made_by("annotate"), layout),
-        "arrays": digest_arrays({name: images}, exams, layout),
-        "code": digest_making("tworulers.recipe.parallel", "tworulers.training.arrays"),
-    }
-    return folds, labels, made_from
-
-
 def _train_folds(
-    folds: Folds,
-    labels: dict[str, Path],
-    made_from: Stamp,
-    settings: Settings,
-    layout: Layout,
-    scratch: Path,
-    folder: Path,
+    inputs: TrainingInputs, settings: Settings, layout: Layout, scratch: Path, folder: Path
 ) -> list[FoldTask]:
     """Train the folds that are asked for into a folder, and show them meanwhile."""
     began = time.time()
     regime, name = settings.regime.name, settings.configuration.name
     _, facts = load_plans(layout, settings.recipe.name)
-    prepared = scratch / "labels"
-    images = layout.arrays(name)
-    prepare_labels(labels, prepared, images, facts.foreground, settings.processes)
-    tasks = list_tasks(folds, settings, layout, scratch, prepared, folder)
+    prepared, images = scratch / "labels", layout.arrays(name)
+    prepare_labels(inputs.labels, prepared, images, facts.foreground, settings.processes)
+    tasks = list_tasks(inputs.folds, settings, layout, scratch, prepared, folder)
     result = layout.results.model(regime, name)
-    shown = showing_training(result, name_run(regime, name), made_from, settings, layout, began)
+    shown = showing_training(
+        result, name_run(regime, name), inputs.made_from, settings, layout, began
+    )
     with FoldProgress(tasks) as progress, shown as live:
 
         def report(task: FoldTask, epoch: dict[str, Any]) -> None:

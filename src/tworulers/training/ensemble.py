@@ -20,7 +20,7 @@ from tworulers.io.resume import Stamp, digest, digest_content, list_settings
 from tworulers.progress import track
 from tworulers.recipe.axes import reverse_axes
 from tworulers.recipe.clean import CleanUp
-from tworulers.recipe.task import FINAL
+from tworulers.recipe.task import BEST, FINAL
 from tworulers.schema.result_files import CONFIDENCE, LABELS
 from tworulers.schema.settings import Recipe, Settings, Trainer
 from tworulers.training.arrays import digest_arrays
@@ -97,15 +97,38 @@ class TrainedEnsemble:
         }
 
 
+WEIGHTS = {"checkpoint_final.pth": FINAL, "checkpoint_best.pth": BEST}
+"""What nnU-Net calls the weights of a fold: of its last epoch, and of the one with the best smoothed pseudo-Dice."""
+
+
+def choose_weights(checkpoint: str) -> str:
+    """Find the file of a fold's weights by nnU-Net's name of them.
+
+    Raises
+    ------
+    ValueError : another name; the message lists those there are.
+    """
+    if checkpoint not in WEIGHTS:
+        raise ValueError(
+            f"regime.checkpoint is {checkpoint!r}; networks that were trained here have {' or '.join(WEIGHTS)}"
+        )
+    return WEIGHTS[checkpoint]
+
+
 def gather_ensemble(
-    settings: Settings, layout: Layout, regime: str, members: Sequence[str], cleanup: CleanUp
+    settings: Settings,
+    layout: Layout,
+    regime: str,
+    members: Sequence[str],
+    cleanup: CleanUp,
+    file: str = FINAL,
 ) -> TrainedEnsemble:
-    """All trained folds of a regime in some configurations."""
+    """All trained folds of a regime in some configurations, with the weights that a file of each holds."""
     weights = {}
     for name in members:
         model = require(layout.model(regime, name), made_by("train"))
         weights[name] = tuple(
-            require(fold / FINAL, made_by("train")) for fold in fold_folders(model)
+            require(fold / file, made_by("train")) for fold in fold_folders(model)
         )
     return TrainedEnsemble(
         plans=layout.plans,

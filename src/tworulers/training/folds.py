@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tworulers.io.holding import hold
 from tworulers.io.owned import mark_folder, remove_part, require_ours
 from tworulers.io.paths import Layout
 from tworulers.io.records import MissingInputError, made_by, require, write_json
@@ -11,6 +12,7 @@ from tworulers.io.resume import STAMP, Stamp, read_stamp, tell_difference
 from tworulers.progress import say
 from tworulers.recipe.task import CROSS_VALIDATION, SECONDS, FoldTask
 from tworulers.schema.settings import Settings
+from tworulers.schema.view import change_settings
 
 
 def fold_folders(model: Path) -> list[Path]:
@@ -60,14 +62,16 @@ def list_tasks(
     labels : the prepared labels.
     output : where finished folds go.
     """
-    regime, name = settings.regime.name, settings.configuration.name
+    regime, name, recipe = settings.regime.name, settings.configuration.name, settings.recipe
+    if recipe.pretrained is not None:
+        recipe = change_settings(recipe, pretrained=str(layout.root / recipe.pretrained))
     return [
         FoldTask(
             name=f"{regime} {name} fold {fold}",
             plans=str(layout.plans),
             dataset=str(layout.planned_dataset),
             configuration=name,
-            recipe=settings.recipe,
+            recipe=recipe,
             trainer=settings.trainer,
             train=tuple(folds[fold]["train"]),
             val=tuple(folds[fold]["val"]),
@@ -79,6 +83,12 @@ def list_tasks(
         )
         for fold in list_asked_folds(settings)
     ]
+
+
+def hold_folds(model: Path, folds: Iterable[int]) -> None:
+    """Hold folds of a model for the rest of this run; see `hold`."""
+    for fold in folds:
+        hold(model / f"fold_{fold}")
 
 
 def list_asked_folds(settings: Settings) -> list[int]:

@@ -156,8 +156,12 @@ def _find_differences(ensemble: ImportedEnsemble, settings: Settings) -> list[st
         faults.append(
             f"regime.models names {', '.join(twice)} twice; give one folder a configuration"
         )
-    for folder in ensemble.folders:
-        _, facts = read_plans(folder / PLANS, folder / DATASET)
+    for folder, name in zip(ensemble.folders, ensemble.configurations, strict=True):
+        plans, facts = read_plans(folder / PLANS, folder / DATASET)
+        try:
+            plans.configuration(name)
+        except ValueError as error:
+            faults.append(f"{folder}: {error}")
         labels = {n: v for n, v in facts.labels.items() if v and v != facts.ignore_label}
         if labels != settings.dataset.structures:
             faults.append(

@@ -14,7 +14,7 @@ from tworulers.auc.matrix import compute_matrix, measure_auc_matrix, stratify_sc
 from tworulers.auc.summary import collect_metrics, summarise_risk
 from tworulers.report.risk_page import write_risk_page
 from tworulers.report.words.risk import describe_risk
-from tworulers.schema.settings import RiskUse
+from tworulers.schema.risk_settings import RiskUse
 
 RNG = np.random.default_rng(8)
 OUTCOME = (RNG.random(300) < 0.4).astype(int)

@@ -16,6 +16,7 @@ from tworulers.recipe.interop import (
     add_aliases,
     export_trained_model,
     load_checkpoint,
+    load_pretrained,
     load_trained_model,
     load_weights,
 )
@@ -103,6 +104,20 @@ def test_a_model_is_mirrored_along_the_axes_of_its_checkpoint_alone(
     )
     moved = abs(fused.probabilities - restore_probabilities(plain.numpy(), geometry)).max()
     assert bool(moved > 1e-3) is bool(axes)
+
+
+def test_the_peers_weights_fill_a_network_of_other_labels_but_for_its_heads() -> None:
+    checkpoint = load_checkpoint(WEIGHTS)
+    architecture = checkpoint.plans.configuration("3d_fullres").architecture
+    channels, classes = len(checkpoint.facts.channel_names), checkpoint.facts.n_classes
+    network = build_network(architecture, channels, classes + 3)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    load_pretrained(network, WEIGHTS)
+    for name, tensor in network.state_dict().items():
+        expected = before[name] if ".seg_layers." in name else checkpoint.weights[name]
+        assert torch.equal(tensor, expected), name
+    with pytest.raises(ValueError, match="weights of another network"):
+        load_pretrained(build_network(architecture, channels + 1, classes), WEIGHTS)
 
 
 def test_prefixes_of_compiled_and_distributed_networks_are_dropped(copy: Path) -> None:

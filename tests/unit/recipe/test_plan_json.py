@@ -39,10 +39,12 @@ def test_cascade_inherits_from_fullres(written: dict[str, Any]) -> None:
         "batch_size": 7,
     }
     plans = plans_from_json(written)
-    cascade, full = plans.configuration("3d_cascade_fullres"), plans.configuration("3d_fullres")
+    cascade, full = plans.configurations["3d_cascade_fullres"], plans.configuration("3d_fullres")
     assert cascade.batch_size == 7
     assert cascade.patch_size == full.patch_size
     assert plans_to_json(plans) == written
+    with pytest.raises(ValueError, match="second step of a cascade"):
+        plans.configuration("3d_cascade_fullres")
 
 
 @pytest.mark.parametrize("parent", ["3d_cascade_fullres", "nowhere"])

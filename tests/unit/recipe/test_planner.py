@@ -172,6 +172,22 @@ def test_unknown_preset_is_refused() -> None:
         plan({**CASES["paper"][0], "planner": "XXL"})
 
 
+def test_another_memory_changes_the_plan_as_much_as_the_preset_does_not_fill() -> None:
+    case = CASES["paper"][0]
+    own = plan(case).configurations["3d_fullres"]
+    assert plan(case, memory_gb=24.0).configurations["3d_fullres"] == own
+    card = plan(case, memory_gb=8.0).configurations["3d_fullres"]
+    assert feature_map_estimate(card, 3) * card.batch_size < 0.4 * own.batch_size * (
+        feature_map_estimate(own, 3)
+    )
+
+
+def test_sixteen_bits_and_parts_of_a_batch_take_less_memory() -> None:
+    configuration = plan(CASES["paper"][0]).configurations["3d_fullres"]
+    require_memory(configuration, 3, 8 * 10**9, bytes_per_element=2)
+    require_memory(configuration, 3, 8 * 10**9, samples=1)
+
+
 def test_patch_larger_than_memory_is_refused() -> None:
     configuration = plan(CASES["paper"][0]).configurations["3d_fullres"]
     require_memory(configuration, 3, 16 * 10**9)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,8 @@ from tworulers.recipe.predict import load_member
 from tworulers.recipe.schedule import learning_rate
 from tworulers.recipe.store import load_probabilities
 from tworulers.recipe.task import FoldTask, task_from_json
-from tworulers.recipe.train import train_fold
+from tworulers.recipe.train import share_batch, train_fold
+from tworulers.schema.settings import Trainer
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
@@ -102,6 +104,55 @@ def test_finished_fold_is_not_trained_again(tmp_path: Path) -> None:
     again = train_fold(task, called.append)
     assert called == []
     pd.testing.assert_frame_equal(first.cross_validation, again.cross_validation)
+
+
+def test_a_batch_in_parts_learns_what_a_whole_one_does(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, epochs=2, optimizer="sgd", momentum=0.9, learning_rate=0.02)
+    whole = make_task(tmp_path, recipe=recipe, run="whole")
+    parts = make_task(tmp_path, recipe=recipe, run="parts")
+    parts = replace(parts, trainer=replace(parts.trainer, gradient_accumulation=2))
+    curves = [train_fold(task).curve for task in (whole, parts)]
+    a, b = weights(whole), weights(parts)
+    for name in a:
+        torch.testing.assert_close(a[name], b[name], rtol=1e-3, atol=1e-4, msg=name)
+    np.testing.assert_allclose(curves[0]["train_loss"], curves[1]["train_loss"], atol=1e-4)
+    assert list(curves[0]["learning_rate"]) == list(curves[1]["learning_rate"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "samples"),
+    [
+        ({}, 6),
+        ({"gradient_accumulation": 4}, 2),
+        ({"accelerator": "gpu", "devices": 2}, 3),
+        ({"accelerator": "cpu", "devices": 2}, 6),
+        ({"accelerator": "gpu", "devices": 2, "nodes": 2}, 2),
+    ],
+)
+def test_samples_in_one_memory_are_counted(changes: dict[str, Any], samples: int) -> None:
+    assert share_batch("fold", 6, replace(Trainer(), **changes)) == samples
+
+
+def test_a_batch_with_fewer_samples_than_processes_is_refused(tmp_path: Path) -> None:
+    task = make_task(tmp_path)
+    task = replace(task, trainer=replace(task.trainer, devices=2, gradient_accumulation=2))
+    with pytest.raises(ValueError, match=r"a batch of 2 cannot be shared by 2 processes in 2 part"):
+        train_fold(task)
+
+
+def test_a_fold_starts_from_pretrained_weights_but_for_its_heads(tmp_path: Path) -> None:
+    first = make_task(tmp_path, recipe=replace(RECIPE, epochs=1), run="first")
+    train_fold(first)
+    still = replace(RECIPE, epochs=1, iterations=1, learning_rate=1e-12, warmup_iterations=0)
+    still = replace(still, weight_decay=0.0, pretrained=f"{first.output}/final.pt")
+    second = make_task(tmp_path, recipe=still, run="second")
+    train_fold(second)
+    given, tuned = weights(first), weights(second)
+    close = {n: torch.allclose(given[n], tuned[n], rtol=0, atol=1e-9) for n in given}
+    assert all(alike for name, alike in close.items() if ".seg_layers." not in name)
+    assert not all(close.values())
+    with pytest.raises(FileNotFoundError, match="no checkpoint"):
+        train_fold(make_task(tmp_path, recipe=replace(still, pretrained="no.pt"), run="third"))
 
 
 def test_volumes_smaller_than_the_patch_are_padded(tmp_path: Path) -> None:

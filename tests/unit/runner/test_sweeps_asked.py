@@ -19,6 +19,7 @@ GRID = {
     "rulers": ["gold", "silver"],
     "configurations": ["2d"],
     "dataset": "phantom",
+    "folds": [0, 1, 2, 3, 4],
 }
 
 

@@ -68,6 +68,7 @@ TABLE = {
         reads=(
             *("dataset.name", "dataset.channels", "dataset.structures"),
             *("recipe.name", "recipe.preset", "recipe.batch_coverage", "recipe.plan"),
+            "recipe.memory_gb",
             "grid.regimes",
         ),
         inputs=("cohort", "split", "files/images.json", "files/labels.json"),
