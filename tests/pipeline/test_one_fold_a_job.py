@@ -39,7 +39,7 @@ def test_jobs_of_one_fold_make_the_bytes_that_the_graph_makes(
     assert command("select", *ASKED[1:]) == 0
 
     shutil.rmtree(model)
-    assert command(*ASKED, "-m", "configuration.fold=0,1") == 0
+    assert command("train", "-m", *ASKED[1:], "configuration.fold=0,1") == 0
     assert read_bytes(model) == whole
     assert not list((small_line / BASE / "scratch" / "gold").glob("3d_fullres*"))
 

@@ -100,8 +100,7 @@ def plan_dataset(
     shapes = np.asarray(fingerprint.shapes_after_crop, dtype=np.float64)
     if spacings.size == 0 or spacings.shape != shapes.shape:
         raise ValueError(
-            f"A fingerprint needs one spacing and one shape an exam, found {len(spacings)} "
-            f"spacings and {len(shapes)} shapes."
+            f"A fingerprint needs one spacing and one shape an exam, found {len(spacings)} and {len(shapes)}."
         )
     target = choose_spacing(spacings, shapes) if spacing is None else np.asarray(spacing, float)
     forward = order_axes(target)
