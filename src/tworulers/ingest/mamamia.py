@@ -10,11 +10,12 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
-from tworulers.ingest.folders import NIFTI, is_debris, stem_of
+from tworulers.ingest.folders import is_debris
 from tworulers.ingest.inspect import Inspection
 from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.mamamia_tables import describe_patients
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source, relative_to
+from tworulers.io.image_files import NIFTI, stem_of
 from tworulers.schema.origin import tell_origin
 from tworulers.schema.settings import Provenance
 from tworulers.schema.sources import Dataset, Reading
