@@ -24,13 +24,15 @@ class TrainingInputs:
     made_from: Stamp
 
 
-def list_training_inputs(settings: Settings, layout: Layout, code: str) -> TrainingInputs:
+def list_training_inputs(
+    settings: Settings, layout: Layout, code: Mapping[str, str]
+) -> TrainingInputs:
     """Find the folds of a regime and the labels of their exams, and list all that decides what is learnt.
 
     Parameters
     ----------
     settings, layout : what is trained, and where its files are.
-    code : the digest of what trains.
+    code : the digests of what trains.
 
     Raises
     ------
