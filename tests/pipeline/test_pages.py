@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from command import Project
+from scored import QUICK as QUICK_LINE
+from scored import make_scored
 
 
 @pytest.fixture
@@ -117,3 +119,44 @@ def test_judged_folders_show_the_worst_exam_of_each_group_and_shared_ones_do_not
     )
     assert done.status == 0, done.said
     assert '<section id="worst"' not in read_page(project, done.said)
+
+
+def test_without_groupings_tables_end_in_a_page_of_scores_alone(project: Project) -> None:
+    quick = ("tracking=off", "attributes=none", "audit=quick")
+    other = ("against.file=machine.csv", "against.provenance=silver")
+    for words in (("audit", *quick, *GOLD), ("compare", *quick, *GOLD, *other)):
+        done = project.run(*words)
+        assert done.status == 0, done.said
+        page = read_page(project, done.said)
+        assert "Nothing is said of patient groups, since no groupings were asked" in page
+        assert "Scores over all exams" in page
+        assert "0.8823" in page, "the mean of the scores"
+
+
+def test_without_groupings_the_pipeline_reports_its_scores(tmp_path: Path) -> None:
+    base = make_scored(tmp_path)
+    project = Project(tmp_path)
+    done = project.run("report", "paths=sweep", *QUICK_LINE, "attributes=none", "tracking=off")
+    assert done.status == 0, done.said
+    (told,) = re.findall(r"report: (\S+index\.html)", done.said)
+    page = html.unescape((tmp_path / told).read_text())
+    assert "Nothing is said of patient groups" in page
+    scores = pd.read_parquet(base / "scores" / "mix" / "gold" / "scores.parquet")
+    mean = scores.loc[scores["structure"] == "macro", "value"].mean()
+    assert f"{mean:.4f}" in page
+
+
+OTHER = ("against.file=machine.csv", "against.provenance=silver")
+
+
+@pytest.mark.parametrize("words", [("audit", *GOLD), ("compare", *GOLD, *OTHER)])
+def test_a_command_ends_in_one_table_and_three_lines(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    done = project.type(*words, *QUICK)
+    assert done.status == 0, done.err
+    assert done.out.count("┏") == 1
+    ending = done.out[done.out.rindex("┘") + 1 :].strip().splitlines()
+    assert len(ending) == 3
+    assert all(len(line.split()) <= 75 for line in ending), ending
+    assert ending[-1].startswith("written to ")

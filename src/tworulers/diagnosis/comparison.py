@@ -219,7 +219,9 @@ def compare_regimes(
     differences = tabulate_inflation(pairs, patients).drop(columns="forgiven_share")
     by_group = tabulate_by_group(pairs, groups, patients, 1 - settings.alpha)
     four_fifths = tabulate_four_fifths(base.disparities, other.disparities)
-    table = flips[["grouping", "structure", "metric", "family"]].merge(pd.DataFrame(rows))
+    table = flips[["grouping", "structure", "metric", "family"]]
+    # Where nothing was grouped there are no gaps, and no columns to join on.
+    table = table.merge(pd.DataFrame(rows)) if rows else table.assign(change="")
     summary: dict[str, Any] = {
         "base_regime": base.name("regime"),
         "other_regime": other.name("regime"),

@@ -10,6 +10,7 @@ from tworulers.battery.summary import OF_SCORE
 from tworulers.diagnosis.comparison import Comparison
 from tworulers.metrics.known.dice import DICE
 from tworulers.report.audit_tables import tell_family
+from tworulers.report.choose import rank_groupings
 from tworulers.report.tables import (
     Table,
     escape_markdown,
@@ -71,7 +72,7 @@ def note_audit(found: AuditResult, start: str, no_verdict: str) -> str:
 
 
 def tabulate_overall(found: AuditResult) -> Table:
-    """Tabulate the scores over all exams."""
+    """Tabulate the scores over all exams, where nothing was grouped."""
     rows = []
     for row in list_rows(found.overall):
         metric = found.metrics[row["metric"]]
@@ -83,8 +84,20 @@ def tabulate_overall(found: AuditResult) -> Table:
     return make_table(f"{name_audit(found)}, no groupings", heads, rows)
 
 
-def tabulate_groupings(found: AuditResult, caption: str = "") -> Table:
-    """Tabulate what the tests of every grouping found."""
+def tabulate_groupings(found: AuditResult, caption: str = "", most: int = 0) -> Table:
+    """Tabulate what the tests of every grouping found.
+
+    Parameters
+    ----------
+    found, caption : the audit, and what the table is called.
+    most : of more groupings than so many only those with a primary question or the smallest p; 0 takes all.
+    """
+    groupings, note = found.groupings, ""
+    if 0 < most < groupings["grouping"].nunique():
+        first = rank_groupings(found.tests)[:most]
+        total = write_count(groupings["grouping"].nunique(), "grouping")
+        groupings = groupings[groupings["grouping"].isin(first)]
+        note = f"{most} of {total}, those with the smallest p; the tables of the result hold all"
     rows = [
         [
             name_row(row),
@@ -95,10 +108,10 @@ def tabulate_groupings(found: AuditResult, caption: str = "") -> Table:
             write_p(row["smallest_p"]),
             write_p(row["smallest_p_fdr"]),
         ]
-        for row in list_rows(found.groupings)
+        for row in list_rows(groupings)
     ]
     heads = ("grouping", "groups", "left out", "answers", "significant", "smallest p", "adjusted")
-    return make_table(caption, heads, rows)
+    return make_table(caption, heads, rows, note)
 
 
 def brief_rulers(found: Comparison, audits: Sequence[AuditResult] = ()) -> list[str | Table]:

@@ -30,6 +30,8 @@ def choose(findings: Findings) -> tuple[Findings, str]:
     """
     results = [one.result for one in findings.audits.values()]
     tests = pd.concat([one.tests for one in results], ignore_index=True)
+    if tests.empty:
+        return findings, ""
     groupings = list(dict.fromkeys(tests["grouping"]))
     found = [score.key for score in order_scores(results[0])]
     scores = list(dict.fromkeys([*found, *zip(tests["metric"], tests["structure"], strict=True)]))

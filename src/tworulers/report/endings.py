@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -15,21 +16,21 @@ from tworulers.metrics.known.dice import DICE
 from tworulers.report.audit_tables import tell_family
 from tworulers.report.briefs import (
     describe,
-    list_outcomes,
     name_audit,
     tabulate_groupings,
     tabulate_overall,
     tell_closeness,
     tell_partial_macro,
 )
+from tworulers.report.choose import MOST_GROUPINGS
 from tworulers.report.findings import ShownAudit
 from tworulers.report.ruler_tables import keep_macro, tabulate_by_group
 from tworulers.report.tables import UNDEFINED, Table, make_table, write_count, write_p
 from tworulers.report.view import View
-from tworulers.report.words.answers import tell_answers
+from tworulers.report.words.answers import tell_limits
 from tworulers.report.words.groupings import TOO_FEW
-from tworulers.report.words.headline import say_of_patients, say_of_ruler
-from tworulers.report.words.models import say_models
+from tworulers.report.words.headline import name_side, say_of_patients, say_of_ruler, say_of_scores
+from tworulers.report.words.models import say_gaps
 from tworulers.report.words.primary import list_mismatches, tell_lock
 from tworulers.report.words.read_facts import tell_best, tell_change
 from tworulers.report.words.rulers import put_into_words
@@ -38,6 +39,9 @@ from tworulers.schema.metric import Metric
 from tworulers.schema.settings import MACRO
 from tworulers.schema.sources import Attributes
 from tworulers.schema.tables import list_rows
+
+MOST_LINES = 24
+"""Rows of a table on a terminal."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,6 @@ def end_audit(
     no_verdict: str,
     said: pd.DataFrame,
     *,
-    ready: bool = False,
     origin: Sequence[str] = (),
 ) -> Ending:
     """Say what an audit found.
@@ -71,21 +74,24 @@ def end_audit(
     found : the audit.
     no_verdict : why no verdict may rest on its ruler; empty where one may.
     said : the sentences of the groupings, of which those without a verdict for want of exams are told.
-    ready : whether its scores are a ready table, of which nobody has seen the means.
     origin : how its ruler's labels came about.
     """
     notes: list[str | Table] = [text for text in [tell_lock(found.settings.locked)] if text]
     notes += list_mismatches(found.settings.locked)
-    notes += [tell_family(row, found.by_patient) for row in list_rows(found.families)]
-    notes += origin
-    notes += list(said.loc[said["verdict"] == TOO_FEW, "sentence"]) if len(said) else []
-    table = tabulate_groupings(found, name_audit(found)) if len(found.groupings) else None
-    if table is None and ready:
-        table = tabulate_overall(found)
+    notes += [*_note_families(found), *origin]
+    few = list(said.loc[said["verdict"] == TOO_FEW, "sentence"]) if len(said) else []
+    notes += few[:1]
+    if few[1:]:
+        notes.append(
+            f"no verdict by {write_count(len(few) - 1, 'more grouping')}: sentences.parquet"
+        )
+    if found.groupings.empty:
+        return Ending(tuple(notes), tabulate_overall(found), ())
+    table = tabulate_groupings(found, name_audit(found), MOST_GROUPINGS)
     if no_verdict:
         lines = [f"no verdict: {no_verdict}"]
     else:
-        lines = [tell_best([found]), tell_answers(found) if len(found.tests) else ""]
+        lines = [tell_best([found]), tell_limits(found)]
     return Ending(tuple(notes), table, tuple(filter(None, lines)))
 
 
@@ -105,11 +111,13 @@ def end_rulers(
     metrics : declarations of the metrics, by name.
     """
     found, summary = put_into_words(found), found.summary
+    notes = [text for text in [tell_partial_macro(summary)] if text]
     titles = {name: one.title or name for name, one in attributes.groupings.items()}
-    table = tabulate_changes(found, titles, metrics, describe(summary)) if titles else None
-    what = describe(summary) if table is None else ""
-    notes = tuple(filter(None, [what, tell_partial_macro(summary), tell_closeness(found)]))
-    return Ending(notes, table, tuple(filter(None, (tell_best(audits), tell_change(summary)))))
+    if not titles:
+        return Ending((*notes, describe(summary)), None, (tell_closeness(found),))
+    table = tabulate_changes(found, titles, metrics, describe(summary))
+    lines = [tell_best(audits), tell_change(summary)]
+    return Ending(tuple(notes), table, tuple(filter(None, lines)))
 
 
 def end_models(found: RegimeComparison, metrics: Mapping[str, Metric]) -> Ending:
@@ -117,37 +125,70 @@ def end_models(found: RegimeComparison, metrics: Mapping[str, Metric]) -> Ending
 
     Parameters
     ----------
-    found : the comparison; of its scores the macro ones are told, or all where there is none.
+    found : the comparison.
     metrics : declarations of the metrics, by name.
     """
-    told = keep_macro(found)
-    of_groups = tabulate_by_group(told, metrics) if len(told.by_group) else None
-    first = say_models(replace(told, gaps=told.gaps.head(0)), metrics)[:1]
-    outcomes = found.summary.get("gap_changes", {})
-    gaps = "; ".join(f"{family}: {list_outcomes(n)}" for family, n in outcomes.items() if n)
-    lines = [*first, *([f"Gaps between groups, {gaps}."] if gaps else [])]
-    return Ending((describe(found.summary),), of_groups, tuple(lines))
+    key = pick_compared(found)
+    table = tabulate_paired(found, metrics, key) if len(found.by_group) else None
+    lines = [] if key is None else [say_gaps(found, metrics, key)]
+    return Ending((describe(found.summary),), table, tuple(lines))
+
+
+def pick_compared(found: RegimeComparison) -> tuple[str, str] | None:
+    """Pick the score that stands for a comparison of models: the first macro one, else the first there is."""
+    rows = keep_macro(found).differences
+    rows = rows if len(rows) else found.differences
+    return None if rows.empty else (str(rows["metric"].iloc[0]), str(rows["structure"].iloc[0]))
+
+
+def tabulate_paired(
+    found: RegimeComparison,
+    metrics: Mapping[str, Metric],
+    key: tuple[str, str] | None,
+    titles: Mapping[str, str] = MappingProxyType({}),
+) -> Table:
+    """Tabulate the paired differences of two models in each group, of one score."""
+    rows = found.by_group
+    if key is not None:
+        rows = rows[(rows["metric"] == key[0]) & (rows["structure"] == key[1])]
+    return tabulate_by_group(replace(found, by_group=rows), metrics, titles).shorten(MOST_LINES)
 
 
 def end_answer(view: View) -> Ending:
     """Say what each ruler says of every grouping, and the two sentences."""
-    notes: list[str | Table] = [
-        tell_family(row, one.result.by_patient)
-        for one in view.judged
-        for row in list_rows(one.result.families)
-        if row["missing"]
-    ]
+    said = tuple(filter(None, [say_of_patients(view), say_of_ruler(view)]))
+    first, metrics = view.first, view.first.result.metrics
+    notes: list[str | Table] = [text for one in view.judged for text in _note_families(one.result)]
     notes += view.findings.origins
+    if not view.grouping:
+        captioned = {one.key: tabulate_overall(one.result) for one in view.judged}
+        *others, table = captioned.values()
+        return Ending((*notes, *others), table, tuple(filter(None, [say_of_scores(view)])))
+    if view.models is not None:
+        table = tabulate_paired(view.models.comparison, metrics, view.score.key, first.titles)
+        return Ending(
+            tuple(notes), replace(table, caption=f"{table.caption}, by {name_side(first)}"), said
+        )
     if view.change is None:
-        first, *others = view.findings.audits.values()
-        notes += [tabulate_groupings(one.result, _name_judged(one, one.name)) for one in others]
-        table = tabulate_groupings(first.result, _name_judged(first, first.name))
-    else:
-        caption = _name_judged(view.first, " and by ".join(view.names.values()))
-        found, one = view.change.comparison, view.first
-        table = tabulate_changes(found, one.titles, one.result.metrics, caption, view.score.key)
-    said = filter(None, [say_of_patients(view), say_of_ruler(view)])
-    return Ending(tuple(notes), table, tuple(said))
+        named = _name_judged(first, first.name)
+        return Ending(tuple(notes), tabulate_groupings(first.result, named, MOST_GROUPINGS), said)
+    caption = _name_judged(first, " and by ".join(view.names.values()))
+    notes += [_tell_models(one.comparison, metrics) for one in view.findings.regimes]
+    table = tabulate_changes(view.change.comparison, first.titles, metrics, caption, view.score.key)
+    return Ending(tuple(notes), table, said)
+
+
+def _tell_models(found: RegimeComparison, metrics: Mapping[str, Metric]) -> str:
+    """Say in a line by how much one model scores higher than another by a ruler."""
+    key = pick_compared(found)
+    return f"by {found.summary['ruler']}: {say_gaps(found, metrics, key)}" if key else ""
+
+
+def _note_families(found: AuditResult) -> list[str]:
+    """Tell of families of which a test is missing, and of all where there are several."""
+    families = list_rows(found.families)
+    told = [row for row in families if row["missing"] or len(families) > 1]
+    return [tell_family(row, found.by_patient) for row in told]
 
 
 def tabulate_changes(
@@ -169,9 +210,12 @@ def tabulate_changes(
     """
     verdicts, rows = found.verdicts, []
     verdicts = verdicts[verdicts["family"] != EXTRA]
-    for grouping, title in titles.items():
-        mine = verdicts[verdicts["grouping"] == grouping]
-        row = pick_flip(mine, preferred)
+    of_grouping = {name: verdicts[verdicts["grouping"] == name] for name in titles}
+    changed = {name: pick_flip(mine, preferred) for name, mine in of_grouping.items()}
+    shown = sorted(titles, key=lambda name: changed[name] is None)[:MOST_GROUPINGS]
+    note = f"{len(shown)} of {write_count(len(titles), 'grouping')}, changed conclusions first"
+    for grouping in (name for name in titles if name in shown):
+        title, mine, row = titles[grouping], of_grouping[grouping], changed[grouping]
         asked = (mine["metric"] == preferred[0]) & (mine["structure"] == preferred[1])
         if row is None and mine.empty:
             rows.append([title, *[UNDEFINED] * 5, "not compared"])
@@ -190,7 +234,7 @@ def tabulate_changes(
     names = (found.summary[f"{side}_ruler"] for side in ("base", "other"))
     heads = [head for name in names for head in (f"p {name}", "adjusted")]
     columns = ("grouping", "score", *heads, "what changing the ruler did")
-    return make_table(caption, columns, rows)
+    return make_table(caption, columns, rows, note if len(shown) < len(titles) else "")
 
 
 def tabulate_comparisons(summaries: Sequence[Mapping[str, Any]]) -> Table:

@@ -62,7 +62,7 @@ def lay_out_risk(
     return Page(
         title=title,
         kicker=f"Risk score, {write_count(rows, 'row')}, used for {use}",
-        sentences=[_say_overall(audit), _say_parity(audit)],
+        sentences=say_verdict(audit),
         verdicts=_tabulate_verdict(audit),
         opened=opened,
         folded=[
@@ -105,6 +105,11 @@ def _list_data(audit: RiskAudit) -> dict[str, str]:
         for name, table in tables.items()
         if len(table)
     }
+
+
+def say_verdict(audit: RiskAudit) -> tuple[str, ...]:
+    """Say how well the score ranks everybody, and by which groupings the members of groups are ranked unalike."""
+    return tuple(filter(None, (_say_overall(audit), _say_parity(audit))))
 
 
 def _say_overall(audit: RiskAudit) -> str:

@@ -15,6 +15,7 @@ from tworulers.report.audit_tables import (
     tabulate_repeats,
     tabulate_tests,
 )
+from tworulers.report.briefs import tabulate_overall
 from tworulers.report.cohort_tables import split_relations, tabulate_people, tabulate_relations
 from tworulers.report.findings import Findings, name_ruler
 from tworulers.report.gallery import (
@@ -59,6 +60,15 @@ def list_sections(view: View, whole: View, headline: Headline, left_out: str) ->
     left_out : which groupings and scores are not shown.
     """
     findings = view.findings
+    if not view.grouping:
+        bare = [
+            _in_words(headline, left_out),
+            _means(view),
+            _inflation(view),
+            _cohort(view),
+            _everything(findings),
+        ]
+        return [section for section in bare if section is not None]
     sections = [
         _two_rulers(view),
         _missed(view),
@@ -347,6 +357,12 @@ def _cohort(view: View) -> Section | None:
     return Section("cohort", "The cohort and its confounders", [text], pictures, tables)
 
 
+def _means(view: View) -> Section:
+    """Show the scores over all exams, where nothing was grouped."""
+    tables = [tabulate_overall(one.result) for one in view.judged]
+    return Section("means", "Scores over all exams", tables=tables)
+
+
 def _everything(findings: Findings) -> Section:
     """List every audit with its ruler's provenance, those without verdict too."""
     rows = []
@@ -356,19 +372,16 @@ def _everything(findings: Findings) -> Section:
         mean = f"{score.label} {score.metric.write_bare(overall['mean'])}"
         if partial := tell_partial(int(overall["n_partial"]), int(overall["n_exams"])):
             mean += f" ({partial})"
-        for family in one.result.families.to_dict("records"):
-            rows.append(
-                [
-                    regime,
-                    ruler,
-                    one.provenance,
-                    f"{one.result.n_exams}",
-                    mean,
-                    f"{family['family']}: {family['significant']} of {family['size']}",
-                    write_p(family["smallest_p"]),
-                    write_p(family["smallest_p_fdr"]),
-                ]
-            )
+        whose = [regime, ruler, one.provenance, f"{one.result.n_exams}", mean]
+        found = [
+            [
+                f"{family['family']}: {family['significant']} of {family['size']}",
+                write_p(family["smallest_p"]),
+                write_p(family["smallest_p_fdr"]),
+            ]
+            for family in one.result.families.to_dict("records")
+        ]
+        rows += [[*whose, *cells] for cells in found or [["nothing was grouped", "", ""]]]
     for bare in findings.unjudged:
         rows.append([bare.regime, bare.ruler, bare.provenance, "", "", bare.reason, "", ""])
     columns = ("regime", "ruler", "provenance", "exams", "mean score", "significant in the family")

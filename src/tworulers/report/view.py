@@ -42,7 +42,7 @@ class View:
     score : the one that stands for all.
     further : all other scores of the first audit, in the order of its tests.
     rated : the scores whose success rates are shown, one a metric.
-    grouping : the one that comes first.
+    grouping : the one that comes first; empty where nothing was grouped.
     explained : the verdicts on the tests that are shown in parts: changed conclusions, else those of the score.
     drawn : the groupings whose volumes are drawn; `not_drawn` are more.
     shown_groups : of that grouping the groups that are drawn.
@@ -235,9 +235,10 @@ def _name_other_exams(one: ShownAudit, judged: ShownAudit) -> ShownAudit:
 def order_scores(audit: AuditResult) -> list[Score]:
     """List the scores in the order of the tests, the one that stands for all first.
 
-    It is the first stated metric, of the macro where there is one.
+    It is the first stated metric, of the macro where there is one. Without groupings there is no test, and the order is
+    that of the means.
     """
-    tests = audit.tests
+    tests = audit.tests if len(audit.tests) else audit.overall
     found = list(dict.fromkeys(zip(tests["metric"], tests["structure"], strict=True)))
     metrics = [metric for metric, _ in found]
     metric = next((name for name in audit.settings.metrics if name in metrics), metrics[0])
@@ -264,8 +265,11 @@ def _pick_grouping(audit: AuditResult, verdicts: pd.DataFrame) -> str:
     """Pick the grouping that comes first.
 
     It is the first one where a conclusion changes with the ruler, else the first: that of the first primary question,
-    where there is one. Random groups mean nothing and are picked only where there are no others.
+    where there is one. Random groups mean nothing and are picked only where there are no others; nothing where nothing
+    was grouped.
     """
+    if audit.groupings.empty:
+        return ""
     meant = audit.groupings[audit.groupings["family"] != RANDOM]
     names = [str(name) for name in (meant if len(meant) else audit.groupings)["grouping"]]
     for name in names if len(verdicts) else ():
@@ -277,6 +281,8 @@ def _pick_grouping(audit: AuditResult, verdicts: pd.DataFrame) -> str:
 def choose_groups(audit: AuditResult, score: Score, grouping: str) -> tuple[str, ...]:
     """Keep all groups of a grouping, of many those with the lowest and the highest medians, in their order."""
     rows = score.of(audit.groups)
+    if rows.empty:
+        return ()
     rows = rows[(rows["grouping"] == grouping) & (rows["status"] != "left out")]
     names = tuple(rows["group"].astype(str))
     if len(names) <= MOST_GROUPS:

@@ -117,7 +117,8 @@ def draw_worst(exams: Sequence[WorstExam], score: Score) -> Figure:
 
 def _measure_height(one: WorstExam) -> float:
     """Return the height of a slice over its width."""
-    return one.aspect * one.image.shape[0] / one.image.shape[1]
+    rows, columns = one.image.shape[:2]
+    return float(one.aspect * rows / columns)
 
 
 def _draw_slice(ax: Axes, one: WorstExam, score: Score) -> None:

@@ -1,6 +1,6 @@
 """How a stage leaves the answers of a study behind: tables, sentences, figures, and what MLflow shows of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ def write_audited(
     notes: Sequence[str] = (),
     made_from: Stamp | None = None,
     places: Sequence[Path] = (),
+    page: Callable[[], str] = str,
     alone: bool = True,
 ) -> RunRecord:
     """Audit a side, write the tables, the sentences and the figures, and print the answer.
@@ -72,6 +73,7 @@ def write_audited(
     notes : what had to be said, which stays beside the result.
     made_from : what the result of a ready table depends on; None where the pipeline made the scores.
     places : further folders where an audit of the same scores may stand that was made before.
+    page : makes the page of the result, and says where it lies.
     alone : whether the command ends with it; else nothing is printed but why no verdict may rest on it.
     """
     locked = note_earlier(study.settings.locked, [result, *places])
@@ -101,9 +103,8 @@ def write_audited(
         if not no_verdict and len(groups.columns):
             draw_audited(ShownAudit(found, title, study.scores_of(side), "", made), folder)
     if alone:
-        ready = made_from is not None
-        ending = end_audit(found, no_verdict, said, ready=ready, origin=reference.origin)
-        conclude(ending, f"written to {layout.show(result)}")
+        ending = end_audit(found, no_verdict, said, origin=reference.origin)
+        conclude(ending, "; ".join(filter(None, [f"written to {layout.show(result)}", page()])))
     elif no_verdict:
         say(f"no verdict: {no_verdict}")
     return record_audit(study, side, dataset, metrics)

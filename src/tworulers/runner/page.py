@@ -11,7 +11,6 @@ from tworulers.diagnosis.comparison import Comparison, RegimeComparison
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json
 from tworulers.io.resume import digest
-from tworulers.progress import say
 from tworulers.report.card import gather_card
 from tworulers.report.findings import Findings, WorstExam
 from tworulers.report.from_study import gather_findings
@@ -111,14 +110,12 @@ def add_page(
     settings: Settings,
     result: Path,
     layout: Layout,
-) -> None:
-    """Add the page of a ready table to its result, and say where it lies; without groupings there is none."""
-    if not settings.attributes.groupings:
-        return
+) -> str:
+    """Add the page of a ready table to its result; return where it lies, nothing where no verdict may be given."""
     own, file = Layout(layout.root, result, result), Path(str(settings.scores.file))
     again = f"python -m tworulers.stages.{stage} scores.file={file.name} ..."
-    if write_study_page(study, file.stem, (again, AGAIN), made_from, own) is not None:
-        say(tell_page(own))
+    made = write_study_page(study, file.stem, (again, AGAIN), made_from, own)
+    return tell_page(own) if made is not None else ""
 
 
 def keep_answer(

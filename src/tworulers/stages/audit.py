@@ -2,8 +2,9 @@
 ready table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tworulers.cohort.ungrouped import tell_groups
@@ -90,11 +91,11 @@ def audit_table(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     ruler = Ruler(reference.name, reference.title, "table", provenance=reference.provenance)
     stem = Path(str(settings.scores.file)).stem
     before = find_same_scores(named, made_from, settings)
-    told = _audit(study, ruler, result, layout, settings, stem, study.notes, made_from, before)
     from tworulers.runner.page import add_page  # with it comes matplotlib
 
-    add_page(study, "audit", made_from, settings, result, layout)
-    return told
+    page = partial(add_page, study, "audit", made_from, settings, result, layout)
+    told = (study.notes, made_from, before, page)
+    return _audit(study, ruler, result, layout, settings, stem, *told)
 
 
 def _audit(
@@ -107,6 +108,7 @@ def _audit(
     notes: "list[str] | tuple[str, ...]",
     made_from: Stamp | None = None,
     places: Sequence[Path] = (),
+    page: Callable[[], str] = str,
 ) -> tuple[Path, RunRecord]:
     """Audit the only side of a study, once nothing is asked of it that it does not hold."""
     (side,) = study.sides
@@ -121,6 +123,7 @@ def _audit(
         notes=notes,
         made_from=made_from,
         places=places,
+        page=page,
     )
 
 

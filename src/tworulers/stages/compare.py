@@ -78,7 +78,7 @@ def add_particulars(study: Study, key: tuple[str, str, str], folder: Path) -> No
     """
     model, base, other = key
     found = study.compare(base, other, model)
-    if found.summary["status"] != "identical":
+    if found.summary["status"] != "identical" and study.attributes.groupings:
         shared = study.share((model, base), (model, other))
         judged = study.audit_common(base, other, model)
         first, second = (
@@ -123,9 +123,9 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
         ending = end_rulers(found, judging, study.attributes, study.metrics)
     else:
         ending = end_models(found, study.metrics)
-    conclude(ending, f"written to {layout.show(result)}")
     common = keep_answer(shared.study, found, first, second)
-    add_page(common, "compare", made_from, settings, result, layout)
+    page = add_page(common, "compare", made_from, settings, result, layout)
+    conclude(ending, "; ".join(filter(None, [f"written to {layout.show(result)}", page])))
     told = (
         answers.name_run(found.summary, "", ""),
         note_comparison(found.summary, tell_best(judging)),

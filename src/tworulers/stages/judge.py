@@ -19,7 +19,7 @@ from tworulers.metrics.macro import pick_macro_dice, require_rule
 from tworulers.metrics.means import collect_means
 from tworulers.metrics.registry import METRICS
 from tworulers.progress import say
-from tworulers.report.endings import end_answer, end_models
+from tworulers.report.endings import end_answer
 from tworulers.report.view import make_view
 from tworulers.runner.answers import write_audited, write_compared, write_rulers
 from tworulers.runner.console import conclude, tell
@@ -108,7 +108,6 @@ def write_answers(
         for (reference, first, second), changed in study.known.models.items():
             name = f"{reference}/{first}_{second}"
             write_compared(changed, folder / "regimes" / name, name)
-            conclude(end_models(changed, study.metrics))
     for note in study.known.notes:
         say(note)
 
@@ -116,11 +115,8 @@ def write_answers(
 def finish(
     study: Study, ready: Prepared, made_from: Stamp, settings: Settings, place: Layout
 ) -> None:
-    """Write the page and print the verdict, where exams are in groups."""
-    given = settings.predictions
-    if not settings.attributes.groupings:
-        say(f"written to {place.show(place.outputs)}")
-        return
+    """Write the page and print the verdict."""
+    given, where = settings.predictions, f"written to {place.show(place.outputs)}"
     command = f"python -m tworulers.stages.judge predictions.name={given.name} ..."
     kept = "" if settings.report.shared else "; config.yaml of the result holds what it read"
     again, dataset = (command, f"this page again{kept}"), given.title or given.name
@@ -135,9 +131,9 @@ def finish(
     )
     if findings is None:
         tell(*(why for one in study.references.values() for why in one.no_verdict.values()))
-        say("no reference is independent of the predictions: no verdict, no page")
+        say(f"no reference is independent of the predictions: no verdict, no page; {where}")
         return
-    conclude(end_answer(make_view(findings)), tell_page(place))
+    conclude(end_answer(make_view(findings)), f"{where}; {tell_page(place)}")
 
 
 def record(scored: Sequence[Scored], settings: Settings) -> RunRecord:

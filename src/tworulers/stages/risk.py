@@ -9,11 +9,12 @@ from tworulers.ingest.risk_table import CLUSTER, OUTCOME, SCORE, RiskRecords, re
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json, write_table, write_text
 from tworulers.io.resume import Stamp, list_settings
+from tworulers.report.endings import Ending
 from tworulers.report.risk_figures import draw_risk, note_panels
-from tworulers.report.risk_layout import TABLES, lay_out_risk
+from tworulers.report.risk_layout import TABLES, lay_out_risk, say_verdict
 from tworulers.report.risk_page import brief_risk, write_risk_page
 from tworulers.report.words.risk import WHY, describe_risk, explain_metrics
-from tworulers.runner.console import tell
+from tworulers.runner.console import conclude
 from tworulers.runner.keyed import digest_named, digest_settings, place_result, write_stamp
 from tworulers.runner.page import AGAIN, list_facts, pick_digests, write_files
 from tworulers.runner.run import run_stage
@@ -21,6 +22,7 @@ from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import SUMMARY
 from tworulers.schema.settings import Settings
 from tworulers.schema.sources import RiskTable
+from tworulers.schema.tables import SCHEMA_VERSION
 
 
 def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -53,8 +55,9 @@ def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         _write(audit, records, spec, sentences, notes, folder, pick_digests(made_from), again)
     write_stamp(made_from, result)
     title = spec.title or name
-    tell(*notes, brief_risk(audit, title), *sentences, f"written to {layout.show(result)}")
-    tell(f"report: {layout.show(result / 'index.html')}")
+    page = f"report: {layout.show(result / 'index.html')}"
+    ending = Ending(tuple(notes), brief_risk(audit, title), say_verdict(audit))
+    conclude(ending, f"written to {layout.show(result)}; {page}")
     sizes = {"rows": float(len(frame)), "people": float(frame[CLUSTER].nunique())}
     record = RunRecord(
         stage="risk",
@@ -93,8 +96,8 @@ def _write(
     for name in TABLES:
         table = explain_metrics(audit.metrics) if name == "metrics" else getattr(audit, name)
         if len(table):
-            write_table(table, folder / f"{name}.parquet")
-    write_table(records.excluded.astype("str"), folder / "excluded.parquet")
+            write_table(table, folder / f"{name}.parquet", SCHEMA_VERSION)
+    write_table(records.excluded.astype("str"), folder / "excluded.parquet", SCHEMA_VERSION)
     figures = [f"figures/{picture.name}.svg" for picture in pictures]
     title = spec.title or spec.name
     page = lay_out_risk(

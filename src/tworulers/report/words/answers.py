@@ -27,18 +27,16 @@ def tell_answers(found: AuditResult) -> str:
     if not total:
         return "No test was asked."
     listed = "; ".join(f"{ANSWERS[name]} {n}" for name, n in counts.items())
-    told = [
+    told = (
         f"Answers of {write_count(total, 'test')} by {found.ruler} ({found.provenance}): {listed}."
-    ]
-    return " ".join([*told, *_tell_limits(found)])
+    )
+    return f"{told} {tell_limits(found)}"
 
 
-def _tell_limits(found: AuditResult) -> list[str]:
-    """Say why equality was asked of none, or of some, of the stated tests."""
+def tell_limits(found: AuditResult) -> str:
+    """Say by which margins equality was asked, and why of none, or of some, of the stated tests."""
     if not found.settings.margin:
-        return [
-            "Within: not asked, since no margin was given (audit.margin); no difference shown is no equality."
-        ]
+        return "Within: not asked, since no margin was given (audit.margin); no difference shown is no equality."
     told = [f"Margins: {write_margins(found.settings, found.metrics)}."]
     if find_fault_of_labels(found.provenance):
         told.append(
@@ -53,7 +51,7 @@ def _tell_limits(found: AuditResult) -> list[str]:
         )
         why = str(reasons[lacking.index[0]]).partition(": ")[2]
         told.append(f"Of {names} within was not asked ({why}).")
-    return told
+    return " ".join(told)
 
 
 def write_margins(settings: Audit, metrics: Mapping[str, Metric]) -> str:

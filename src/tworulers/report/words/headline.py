@@ -38,6 +38,9 @@ from tworulers.schema.tables import list_rows
 CHANGED_RULER = "What changing the ruler did"
 CHANGED_MODEL = "What became of the gap"
 
+NO_GROUPINGS = (
+    "Nothing is said of patient groups, since no groupings were asked (attributes, --by)."
+)
 OF_RULERS = (
     "What changing the ruler did is about the rulers; what is known of the patients is what the best labels there are "
     "show. "
@@ -84,6 +87,8 @@ def write_headline(view: View) -> Headline:
     """Write the question, the answer in two sentences, and the remarks beside it."""
     first = view.first
     exams = write_count(first.result.n_exams, "exam")
+    if not view.grouping:
+        return _write_ungrouped(view, exams)
     asked = f"Does the {first.result.regime} model serve patient groups equally"
     if view.models is not None:
         question = (
@@ -123,6 +128,28 @@ def write_headline(view: View) -> Headline:
         rows=tuple(_glance(view)),
         about=f"{_name_models(view)}, {exams} of {write_count(first.result.n_patients, 'patient')}",
     )
+
+
+def _write_ungrouped(view: View, exams: str) -> Headline:
+    """Say that nothing was grouped, and what the scores are all the same."""
+    by = " and by ".join(dict.fromkeys(name_side(one) for one in view.judged))
+    change = None if view.change is None else view.change.comparison
+    return Headline(
+        question=f"{_name_models(view)}: scores over {exams}, judged by {by}.",
+        patients=NO_GROUPINGS,
+        ruler=say_of_scores(view),
+        remarks=(text,) if change and (text := tell_exams(change.summary)) else (),
+        base=view.first.name,
+        other=view.second.name if len(view.judged) > 1 else "",
+        about=f"{_name_models(view)}, {exams} of {write_count(view.first.result.n_patients, 'patient')}",
+    )
+
+
+def say_of_scores(view: View) -> str:
+    """Say what the second ruler or model did to the mean score, where nothing was grouped."""
+    if view.models is not None:
+        return say_of_ruler(view)
+    return join_sentences(tell_inflation(view), tell_unjudged(view))
 
 
 def _answer(one: ShownAudit) -> str:

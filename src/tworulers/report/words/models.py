@@ -46,7 +46,6 @@ def say_gaps(found: RegimeComparison, metrics: Mapping[str, Metric], key: tuple[
     """Say in a sentence by how much the second model scores higher in one score, and what became of all gaps."""
     first, second = found.summary["base_regime"], found.summary["other_regime"]
     rows = {(row["metric"], row["structure"]): row for row in list_rows(found.differences)}
-    counts = found.gaps["change"].value_counts()
     said = []
     if key in rows:
         metric, row = metrics[key[0]], rows[key]
@@ -54,11 +53,13 @@ def say_gaps(found: RegimeComparison, metrics: Mapping[str, Metric], key: tuple[
             f"{metric.name_of(key[1])} of {second} minus {first} is {metric.write_difference(row['mean'])} on average"
             f"{_bound(row, 'mean', metric)}, exam by exam"
         )
-    wider, narrower = int(counts.get("wider", 0)), int(counts.get("narrower", 0))
-    said.append(
-        f"of {write_count(len(found.gaps), 'gap')} between groups {wider or 'none'} grew and {narrower or 'none'} "
-        "shrank; of the others no change is shown, which is no proof that there is none"
-    )
+    if len(found.gaps):
+        counts = found.gaps["change"].value_counts()
+        wider, narrower = int(counts.get("wider", 0)), int(counts.get("narrower", 0))
+        said.append(
+            f"of {write_count(len(found.gaps), 'gap')} between groups {wider or 'none'} grew and {narrower or 'none'} "
+            "shrank; of the others no change is shown, which is no proof that there is none"
+        )
     text = "; ".join(said)
     return f"{text[:1].upper()}{text[1:]}."
 
