@@ -32,7 +32,7 @@ def list_training_inputs(
     Parameters
     ----------
     settings, layout : what is trained, and where its files are.
-    code : the digests of what trains.
+    code : digests of what trains, by file.
 
     Raises
     ------
