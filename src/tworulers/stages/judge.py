@@ -120,15 +120,8 @@ def finish(
     command = f"python -m tworulers.stages.judge predictions.name={given.name} ..."
     kept = "" if settings.report.shared else "; config.yaml of the result holds what it read"
     again, dataset = (command, f"this page again{kept}"), given.title or given.name
-    findings = write_study_page(
-        study,
-        dataset,
-        again,
-        made_from,
-        place,
-        settings.report,
-        partial(read_judged_worst, ready=ready, trust_grid=given.trust_grid),
-    )
+    worst = partial(read_judged_worst, ready=ready, trust_grid=given.trust_grid)
+    findings = write_study_page(study, dataset, again, made_from, place, settings.report, worst)
     if findings is None:
         tell(*(why for one in study.references.values() for why in one.no_verdict.values()))
         say(f"no reference is independent of the predictions: no verdict, no page; {where}")
