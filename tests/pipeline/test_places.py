@@ -1,5 +1,6 @@
 """Where a command is started does not matter: paths lead where the person means, and messages say where things lie."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_what_is_typed_counts_from_where_the_person_stands_and_runs_again_from_e
 ) -> None:
     done = audit(mine, "--scores", "gold:s.csv", "--by", "sex")
     assert done.status == 0, done.err
-    (page,) = (line[8:] for line in done.out.splitlines() if line.startswith("report: "))
+    (page,) = re.findall(r"report: (\S+)$", done.out, re.M)
     assert (mine / page).is_file()
     (config,) = (mine.parents[1] / "artifacts").rglob("config.yaml")
     (tmp_path / "elsewhere").mkdir()

@@ -6,7 +6,7 @@ from pathlib import Path
 from tworulers.cli.arguments import FAILS, TypedError
 from tworulers.cli.commands import BY_NAME, STAGES, Command
 
-COMMON = ("--fail-on", "--json", "--quiet", "--show", "--help")
+COMMON = ("--again", "--fail-on", "--json", "--quiet", "--show", "--help")
 SHELLS = {
     "bash": """\
 _tworulers() {

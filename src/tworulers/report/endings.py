@@ -27,7 +27,7 @@ from tworulers.report.findings import ShownAudit
 from tworulers.report.ruler_tables import keep_macro, tabulate_by_group
 from tworulers.report.tables import UNDEFINED, Table, make_table, write_count, write_p
 from tworulers.report.view import View
-from tworulers.report.words.answers import tell_limits
+from tworulers.report.words.answers import tell_answers
 from tworulers.report.words.groupings import TOO_FEW
 from tworulers.report.words.headline import name_side, say_of_patients, say_of_ruler, say_of_scores
 from tworulers.report.words.models import say_gaps
@@ -91,7 +91,7 @@ def end_audit(
     if no_verdict:
         lines = [f"no verdict: {no_verdict}"]
     else:
-        lines = [tell_best([found]), tell_limits(found)]
+        lines = [tell_best([found]), tell_answers(found)]
     return Ending(tuple(notes), table, tuple(filter(None, lines)))
 
 

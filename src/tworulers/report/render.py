@@ -78,6 +78,8 @@ def inline_svg(svg: str, prefix: str) -> str:
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body)
     body = body.replace("xlink:href", "href")
+    # An image is called by its content, so two that look alike would share an id, which nothing refers to.
+    body = re.sub(r'(<image\b[^>]*?)\sid="[^"]*"', r"\1", body)
     for reference in (' id="', 'href="#', "url(#"):
         body = body.replace(reference, f"{reference}{own}-")
     width = re.search(r'<svg[^>]*\swidth="([\d.]+)pt"', body)

@@ -65,10 +65,9 @@ def write_audited(
 
     Parameters
     ----------
-    study, side : what is audited.
+    study, side, layout : what is audited, and the project's places.
     ruler : its reference as it is configured, which stays beside the result.
     result : the folder that is written.
-    layout : the project's places.
     dataset : what the exams are called in a list of runs.
     notes : what had to be said, which stays beside the result.
     made_from : what the result of a ready table depends on; None where the pipeline made the scores.

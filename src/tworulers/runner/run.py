@@ -250,7 +250,10 @@ def _check_settings(
 ) -> None:
     """Refuse what cannot be meant, and open the paths; nothing has been read or written by then."""
     check_texts(overrides, config)
-    open_paths(settings, [one.partition("=")[0].lstrip("+") for one in overrides], root, config)
+    # A group that was chosen is typed, what its file says is not.
+    typed = [one.partition("=") for one in overrides]
+    values = [key.lstrip("+") for key, _, value in typed if "." in key or not value.isidentifier()]
+    open_paths(settings, values, root, config)
     check_names(settings)
     check_numbers(settings, reads)
     check_homes(settings.paths, overrides, root)

@@ -1,10 +1,13 @@
 """Names of a person's own in mappings: any text, in the signs that Hydra's grammar takes for a key, and back."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, ListConfig, open_dict
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 _ESCAPED = re.compile(r"[\\()\[\]{}:=, \t]")
 """What the grammar takes behind a backslash."""
@@ -32,6 +35,8 @@ def write_name(name: str) -> str:
 
 def restore_names(config: DictConfig) -> None:
     """Put the texts in place of names that `write_name` wrote, in place."""
+    from omegaconf import open_dict  # help and completion ask for names alone
+
     for node in list(_walk(config)):
         keys = [str(key) for key in node]
         if not any(_NUMBERED.search(key) for key in keys):
@@ -50,6 +55,8 @@ def _number(sign: str) -> str:
 
 def _walk(node: Any) -> Iterator[DictConfig]:
     """List the mappings of a configuration, the innermost first."""
+    from omegaconf import DictConfig, ListConfig
+
     if not isinstance(node, DictConfig | ListConfig) or node._is_none() or node._is_missing():
         return
     inner = list(node) if isinstance(node, DictConfig) else range(len(node))

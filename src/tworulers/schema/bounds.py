@@ -54,7 +54,7 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(("dataset.phantom.shape", "audit.min_group"), ONE_UP),
     **dict.fromkeys(("audit.bootstrap_draws", "audit.permutations", "audit.power_draws"), ZERO_UP),
     **dict.fromkeys(("use.bootstrap_draws", "report.suppress_below"), ZERO_UP),
-    **dict.fromkeys(("grid.folds", "configuration.fold"), ZERO_UP),
+    **dict.fromkeys(("grid.folds", "configuration.fold", "dataset.reading.phase"), ZERO_UP),
     **dict.fromkeys(
         ("trainer.workers", "recipe.warmup_iterations", "recipe.gradient_clip"), ZERO_UP
     ),

@@ -13,7 +13,7 @@ from tworulers.report.endings import Ending
 from tworulers.report.risk_figures import draw_risk, note_panels
 from tworulers.report.risk_layout import TABLES, lay_out_risk, say_verdict
 from tworulers.report.risk_page import brief_risk, write_risk_page
-from tworulers.report.words.risk import WHY, describe_risk, explain_metrics
+from tworulers.report.words.risk import WHY, describe_risk, explain_metrics, tell_turned
 from tworulers.runner.console import conclude
 from tworulers.runner.keyed import digest_named, digest_settings, place_result, write_stamp
 from tworulers.runner.page import AGAIN, list_facts, pick_digests, write_files
@@ -56,7 +56,7 @@ def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     write_stamp(made_from, result)
     title = spec.title or name
     page = f"report: {layout.show(result / 'index.html')}"
-    ending = Ending(tuple(notes), brief_risk(audit, title), say_verdict(audit))
+    ending = Ending((*notes, *tell_turned(audit)), brief_risk(audit, title), say_verdict(audit))
     conclude(ending, f"written to {layout.show(result)}; {page}")
     sizes = {"rows": float(len(frame)), "people": float(frame[CLUSTER].nunique())}
     record = RunRecord(

@@ -21,6 +21,15 @@ def read_groupings(name: str) -> dict[str, Grouping]:
     return {key: Grouping(**fields) for key, fields in groupings.items()}
 
 
+OF_A_DOWNLOAD = {
+    "menopause": ["pre", "post", "peri", None, "post", "pre"],
+    "breast_density": ["a", "b", "c", "d", None, "a"],
+    "dataset": ["DUKE", "ISPY1", "ISPY2", "NACT", "DUKE", "DUKE"],
+    "automatic_rating": ["both Good", "both Poor", "both Missed", None, "both Good", "both Good"],
+}
+"""Further columns, of which MAMA-MIA's groupings are made."""
+
+
 @pytest.fixture
 def cohort() -> pd.DataFrame:
     rows = [
@@ -79,7 +88,7 @@ def test_every_shipped_set_names_its_groups(cohort: pd.DataFrame) -> None:
         if "groupings" not in content:
             continue
         groupings = read_groupings(file.stem)
-        exams = cohort.assign(expert_volume_mm3=range(len(cohort)))
+        exams = cohort.assign(expert_volume_mm3=range(len(cohort)), **OF_A_DOWNLOAD)
         for grouping in groupings.values():
             assert len(assign_groups(exams, grouping, groupings).cat.categories) >= 2
 

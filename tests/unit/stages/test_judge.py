@@ -106,7 +106,7 @@ def test_every_reference_is_scored_audited_and_compared(
     said = capsys.readouterr().out
     assert "reference machine is too close to the predictions" in said
     assert "it is too close to the model" in said
-    assert "report: artifacts/judged/theirs/report/index.html" in said
+    assert "artifacts/judged/theirs/report/index.html" in said.splitlines()[-1]
     page = (folder / "report/index.html").read_text()
     assert "config.yaml of the result holds what it read" in page
     stages = [read_record(place).stage for place in list_results(folder)]

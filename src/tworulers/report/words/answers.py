@@ -30,10 +30,10 @@ def tell_answers(found: AuditResult) -> str:
     told = (
         f"Answers of {write_count(total, 'test')} by {found.ruler} ({found.provenance}): {listed}."
     )
-    return f"{told} {tell_limits(found)}"
+    return f"{told} {_tell_limits(found)}"
 
 
-def tell_limits(found: AuditResult) -> str:
+def _tell_limits(found: AuditResult) -> str:
     """Say by which margins equality was asked, and why of none, or of some, of the stated tests."""
     if not found.settings.margin:
         return "Within: not asked, since no margin was given (audit.margin); no difference shown is no equality."

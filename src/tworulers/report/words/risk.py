@@ -10,6 +10,9 @@ from tworulers.auc.intervals import Estimate
 from tworulers.auc.matrix import HALF, AucMatrix
 from tworulers.auc.uses import USES, AucMetric, Use
 
+MOST_NAMED = 5
+"""Groups that a line on the terminal names."""
+
 TITLES: Mapping[str, str] = {
     AucMetric.OVERALL: "Overall AUC",
     AucMetric.CELL: "AUC matrix",
@@ -174,6 +177,19 @@ def _describe_matrix(matrix: AucMatrix) -> Iterator[str]:
         )
     if matrix.no_variation.all():
         yield "all scores are equal, so every AUC is one half by definition."
+
+
+def tell_turned(audit: RiskAudit) -> list[str]:
+    """Say of everybody, and of the members of which groups, that the score ranks events below non-events."""
+    groups = [
+        f"{group} ({auc:.4f})"
+        for matrix in audit.matrices.values()
+        for group, auc in zip(matrix.groups, matrix.within, strict=True)
+        if auc < HALF
+    ]
+    more = f"; {len(groups) - MOST_NAMED} more" if groups[MOST_NAMED:] else ""
+    within = f"Below one half, too, is the AUC within {'; '.join(groups[:MOST_NAMED])}{more}."
+    return [*_describe_direction(audit.overall), *([within] if groups else [])]
 
 
 def _describe_direction(overall: Estimate) -> Iterator[str]:
