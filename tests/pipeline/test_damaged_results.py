@@ -1,10 +1,13 @@
 """Results cut short, emptied or with a byte changed: whoever reads them next names the file and what mends it.
 
-Which files a command reads is watched, so no file that one comes to read is left out here.
+Which files a command reads is watched, so no file that one comes to read is left out: some of them here, all of them
+by `./scripts/campaign damage`.
 """
 
 import contextlib
 import io
+import os
+import random
 import re
 import shutil
 import sys
@@ -33,6 +36,9 @@ pytestmark = pytest.mark.slow
 
 MADE = ("scores", "audits", "comparisons", "judged", "risk")
 """Folders of the results that are damaged."""
+
+MOST_FILES = 3
+"""So many files a command are damaged, unless all are asked for."""
 
 
 @contextmanager
@@ -113,6 +119,8 @@ def test_a_damaged_result_is_named_or_changes_nothing(
     assert status == 0, said
     read = sorted({path for path in opened if path.is_file()})
     assert read, "nothing is read that another stage left"
+    if os.environ.get("TWORULERS_ALL_FILES") != "1":
+        read = random.Random(reader).sample(read, min(MOST_FILES, len(read)))
     whole, kept, faults = read_numbers(project), tmp_path / "kept", []
     stage = getattr(import_module(f"tworulers.stages.{reader}"), reader)
     layout = Layout(project, project / BASE, project / BASE)
