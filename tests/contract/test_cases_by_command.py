@@ -97,6 +97,10 @@ def write_audit(folder: Path, inputs: Case, table: str) -> list[str]:
     return ["audit", "--scores", f"gold:{folder / table}", *people, *key, "--by", group, *FEW]
 
 
+TOLD = {"62-auc-sentinel-and-text-outcome": ["risk.low=0", "risk.high=1"]}
+"""What whoever types the command of a case knows of its table."""
+
+
 def write_risk(folder: Path, inputs: Case, table: str) -> list[str]:
     head = list(
         pd.read_csv(folder / table, sep=None, engine="python", encoding="latin-1", nrows=5).columns
@@ -109,7 +113,8 @@ def write_risk(folder: Path, inputs: Case, table: str) -> list[str]:
     event = inputs.get("event", "1")
     event = event[table] if isinstance(event, dict) else event
     return ["risk", "--table", str(folder / table), "--score", named["score"], "--outcome", named["outcome"],
-            "--event", str(event), "--by", named["group"], "use.bootstrap_draws=50", *QUICK]  # fmt: skip
+            "--event", str(event), "--by", named["group"], "use.bootstrap_draws=50",
+            *TOLD.get(folder.name, []), *QUICK]  # fmt: skip
 
 
 def check_message(done: Typed, folder: Path) -> None:

@@ -39,7 +39,7 @@ def test_names_of_risk_groups_are_text_and_a_turned_score_is_said(tmp_path: Path
     assert done.status == 0, done.said
     assert "[/bold] x" in done.said
     assert "lies below one half" in done.said
-    assert "the AUC within [/bold] x (" in done.said
+    assert "Below one half, too, is the AUC within" in done.said
     assert "grouping 'unit'" in done.said
     assert "21 events (died = TRUE)" in done.said
     (page,) = project.folder.rglob("risk.md")

@@ -315,7 +315,7 @@ def test_two_models_under_one_ruler_from_tables(
     assert record.name == "regimes · v1, v2 by gold"
     said = capsys.readouterr().out
     assert "v2 minus v1, exam by exam" in said
-    assert "macro Dice: v2 minus v1 is" in said
+    assert "of v2 minus v1 is" in said
     both = tmp_path / "both.csv"
     parts = [pd.read_csv(spec.file).assign(net=spec.model) for spec in specs]
     pd.concat(parts).to_csv(both, index=False)
