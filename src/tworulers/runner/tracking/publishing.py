@@ -33,7 +33,7 @@ from tworulers.runner.tracking.store import (
     wait_for_lock,
 )
 from tworulers.runner.tracking.trainings import STAGE as TRAIN
-from tworulers.runner.tracking.trainings import find_training, show_curves
+from tworulers.runner.tracking.trainings import find_training, retire_repeated, show_curves
 from tworulers.schema.damage import DamagedError
 from tworulers.schema.settings import Tracking
 
@@ -105,11 +105,13 @@ def _show(
     shared: bool,
 ) -> str:
     """Show a result that no other process is showing, and link it; nothing where it is there."""
+    place = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name
     for run in client.search_runs([experiment], f"tags.key = '{key}'"):
         if run.info.status == "FINISHED":
+            if record.stage == TRAIN:
+                retire_repeated(client, experiment, place)
             return str(run.info.run_id)
         client.set_terminated(run.info.run_id, "KILLED")
-    place = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else folder.name
     older = [
         run
         for run in list_runs(client, experiment, record.stage)

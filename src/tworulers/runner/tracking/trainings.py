@@ -51,6 +51,14 @@ def list_watched(client: Any, experiment: str, place: str) -> list[Any]:
     ]
 
 
+def retire_repeated(client: Any, experiment: str, place: str) -> None:
+    """Tag the runs of trainings that made again what is shown already: the run that shows it stands for them."""
+    for run in list_watched(client, experiment, place):
+        if run.info.status == "FINISHED":
+            client.set_tag(run.info.run_id, "superseded", "yes")
+            client.update_run(run.info.run_id, name=f"{run.info.run_name} (superseded)")
+
+
 def open_training(
     client: Any, experiment: str, key: str, name: str, tags: Mapping[str, str], began: float
 ) -> str:
