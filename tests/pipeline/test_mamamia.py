@@ -1,31 +1,19 @@
 """MAMA-MIA by the command line, on an invented download: both published audits, and its rulers in the pipeline."""
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
 
 from command import Project
+from mamamia_download import load_script
 
-ROOT = Path(__file__).parents[2]
 ORIGIN = "The expert labels are corrections of the automatic ones"
 UNCHANGED = "In 3 of 30 exams the expert labels are the automatic ones"
 WEIGHTS = "(nnUNet_pretrained_weights) are no test"
 QUICK = ("audit=quick", "attributes.by=[age_3bin]", "tracking=off", "processes=1")
-
-
-def load_script() -> ModuleType:
-    path = ROOT / "scripts" / "make_mamamia_fixture.py"
-    spec = importlib.util.spec_from_file_location("make_mamamia_fixture", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,16 @@
 """A fake MAMA-MIA download of the documented shape: names in any case, its tables, and what is refused."""
 
 import hashlib
-import importlib.util
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
 
+from mamamia_download import load_script
 from tworulers.ingest.assemble import Ingested
 from tworulers.ingest.faults import IngestError
 from tworulers.ingest.mamamia import note_age_groups
@@ -19,18 +18,7 @@ from tworulers.ingest.mamamia_tables import describe_patients, join_ratings
 from tworulers.ingest.read import copy_labels, ingest
 from tworulers.schema.sources import Dataset, Reading
 
-ROOT = Path(__file__).parents[3]
 MASKS = {"expert": "segmentations/expert", "automatic": "segmentations/automatic"}
-
-
-def load_script() -> ModuleType:
-    path = ROOT / "scripts" / "make_mamamia_fixture.py"
-    spec = importlib.util.spec_from_file_location("make_mamamia_fixture", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
