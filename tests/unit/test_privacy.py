@@ -13,7 +13,7 @@ from tworulers.ingest.pseudonyms import hide_names, read_key, rename_person
 from tworulers.runner.tracking import RunRecord, write_record
 from tworulers.runner.tracking.record import list_results
 from tworulers.runner.tracking.shown import TABLES, list_shown, reduce_page
-from tworulers.schema.tables import Scores
+from tworulers.schema.table_models import Scores
 from tworulers.schema.told_settings import hide_places, tell_settings
 
 

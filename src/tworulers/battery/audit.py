@@ -25,7 +25,7 @@ from tworulers.metrics.registry import METRICS
 from tworulers.schema.metric import Metric
 from tworulers.schema.settings import Audit, Provenance
 from tworulers.schema.sources import Attributes
-from tworulers.schema.tables import Disparities, Groups, Rates, Tests, check_table, list_rows
+from tworulers.schema.tables import list_rows
 from tworulers.stats.families import adjust_p, adjust_within
 from tworulers.stats.permute import compare_pairs_by_patient
 from tworulers.stats.ranks import compare_pairs
@@ -147,10 +147,10 @@ def audit_scores(
         settings=settings,
         metrics={name: metrics[name] for name in dict.fromkeys(scores["metric"])},
         overall=describe_overall(table, count_partial(scores)),
-        groups=_hold_to(Groups, pd.DataFrame(asked.groups)),
-        rates=_hold_to(Rates, pd.DataFrame(asked.rates)),
-        tests=_hold_to(Tests, tests),
-        disparities=_hold_to(Disparities, pd.DataFrame(asked.disparities).assign(**judge)),
+        groups=_hold_to("Groups", pd.DataFrame(asked.groups)),
+        rates=_hold_to("Rates", pd.DataFrame(asked.rates)),
+        tests=_hold_to("Tests", tests),
+        disparities=_hold_to("Disparities", pd.DataFrame(asked.disparities).assign(**judge)),
         differences=pd.DataFrame(asked.differences),
         equivalence=equivalence,
         posthoc=_compare_further(asked.questions, tests, settings),
@@ -278,7 +278,7 @@ def _correct(tests: pd.DataFrame, patients: IntArray, settings: Audit) -> pd.Dat
     """
     repeated = len(np.unique(patients)) < len(patients)
     if tests.empty:
-        return tests.reindex(columns=list(Tests.to_schema().columns))
+        return _hold_to("Tests", tests)
     for raw in ("p", "p_permutation"):
         tests[f"{raw}_fdr"] = adjust_within(tests[raw], tests["family"])
     source = "p_permutation" if repeated else "p"
@@ -319,11 +319,12 @@ def _key_first(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[[*KEY, *(c for c in frame.columns if c not in KEY)]].reset_index(drop=True)
 
 
-def _hold_to(
-    model: "type[Groups | Rates | Tests | Disparities]", frame: pd.DataFrame
-) -> pd.DataFrame:
+def _hold_to(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     """Order a table's columns as its contract does, and hold it to it."""
+    from tworulers.schema import table_models  # with it comes pandera
+
+    model = getattr(table_models, name)
     names = list(model.to_schema().columns)
     if frame.empty:
         frame = pd.DataFrame({name: pd.Series(dtype="object") for name in names})
-    return check_table(frame[names].reset_index(drop=True), model, model.__name__.lower())
+    return table_models.check_table(frame[names].reset_index(drop=True), model, name.lower())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.id_rules import EXAM as EXAM
-from tworulers.io.image_files import IMAGES as IMAGES
-from tworulers.io.image_files import stem_of as stem_of
+from tworulers.io.image_names import IMAGES as IMAGES
+from tworulers.io.image_names import stem_of as stem_of
 
 READ = "an image that is read (NIfTI, NRRD, MetaImage or MGH, each in one file)"
 _OTHER_IMAGES = (".mhd", ".nhdr", ".dcm", ".img", ".hdr", ".tif", ".tiff", ".png", ".npy")

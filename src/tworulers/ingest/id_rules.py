@@ -9,7 +9,7 @@ from typing import TypeVar
 import pandas as pd
 
 from tworulers.ingest.faults import Fault, FaultKind
-from tworulers.io.image_files import IMAGES, stem_of
+from tworulers.io.image_names import IMAGES, stem_of
 
 EXAM = "{exam}"
 """Where a pattern of names has the name of the exam."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.io.exam_files import FIRST_CHANNEL, list_channels
-from tworulers.io.image_files import stem_of
+from tworulers.io.image_names import stem_of
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside
 

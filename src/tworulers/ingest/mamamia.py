@@ -15,7 +15,7 @@ from tworulers.ingest.inspect import Inspection
 from tworulers.ingest.layout import LAYOUTS, DataLayout
 from tworulers.ingest.mamamia_tables import describe_patients
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source, relative_to
-from tworulers.io.image_files import NIFTI, stem_of
+from tworulers.io.image_names import NIFTI, stem_of
 from tworulers.schema.origin import tell_origin
 from tworulers.schema.settings import Provenance
 from tworulers.schema.sources import Dataset, Reading

@@ -6,7 +6,7 @@ from pathlib import Path
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import Listing, is_debris
 from tworulers.ingest.id_rules import EXAM
-from tworulers.io.image_files import IMAGES, stem_of
+from tworulers.io.image_names import IMAGES, stem_of
 
 STRUCTURE = "{structure}"
 """Where a pattern of file names has the name of a structure, whose mask the file holds alone."""

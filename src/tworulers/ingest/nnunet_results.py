@@ -10,7 +10,7 @@ import pandas as pd
 
 from tworulers.ingest.dataset_json import read_dataset_json
 from tworulers.ingest.faults import IngestError, refuse, table_fault
-from tworulers.io.image_files import stem_of
+from tworulers.io.image_names import stem_of
 
 SUMMARY = "summary.json"
 _PLACES = (SUMMARY, f"validation/{SUMMARY}", f"fold_*/validation/{SUMMARY}", f"fold_*/{SUMMARY}")

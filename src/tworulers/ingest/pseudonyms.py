@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.ingest.faults import Fault
-from tworulers.schema.tables import Cohort
+from tworulers.schema.table_models import Cohort
 
 LENGTH = 16
 """Hexadecimal digits of a pseudonym: 64 bits, so that two of a million names meet once in 40 million cohorts."""

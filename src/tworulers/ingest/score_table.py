@@ -32,7 +32,7 @@ from tworulers.metrics.registry import METRICS
 from tworulers.schema.metric import Metric
 from tworulers.schema.settings import Provenance
 from tworulers.schema.sources import ScoreTable
-from tworulers.schema.tables import Scores, check_table, list_rows
+from tworulers.schema.tables import list_rows
 
 REGIME = "table"
 """Regime of scores whose model is not ours."""
@@ -107,6 +107,8 @@ def read_score_table(
     scores = pd.concat(parts, ignore_index=True)
     scores = scores.assign(ruler=ruler, provenance=spec.provenance)
     cohort = _describe_exams(table, scores, spec, metrics, notes)
+    from tworulers.schema.table_models import Scores, check_table
+
     ordered = scores[list(Scores.to_schema().columns)].reset_index(drop=True)
     return ScoreRecords(check_table(ordered, Scores, file), cohort, metrics, tuple(notes))
 

@@ -24,7 +24,7 @@ from tworulers.metrics.sets import add_set_metrics, spread_counts
 from tworulers.rulers.kinds import Change
 from tworulers.schema.metric import Metric
 from tworulers.schema.settings import Audit
-from tworulers.schema.tables import Scores, check_table
+from tworulers.schema.table_models import Scores, check_table
 from tworulers.schema.view import change_settings
 
 

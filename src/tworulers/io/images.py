@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tworulers.io.image_error import ImageError as ImageError
-from tworulers.io.image_files import list_parts, open_image, read_voxels
+from tworulers.io.image_files import open_image, read_voxels
+from tworulers.io.image_names import list_parts
 from tworulers.schema.atomic import written_beside
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tworulers.io.image_files import list_parts, open_image, read_voxels
+from tworulers.io.image_files import open_image, read_voxels
+from tworulers.io.image_names import list_parts
 from tworulers.io.images import Header, ImageError, LabelVolume, Volume, same_grid
 from tworulers.io.label_values import WIDEST_TABLE, ValueMap
 

@@ -138,12 +138,16 @@ def read_table(
     DamagedError : it cannot be read.
     OldTablesError : it is of another schema version than `version`, which is as in `write_table`.
     """
-    from tworulers.schema.tables import BASE_VERSION, check_table
+    from tworulers.schema.tables import BASE_VERSION
 
     with reading(require(path, made_by(stage)), stage):
         frame = read_sealed(path)
     require_version(frame.attrs, version or BASE_VERSION, path, stage)
-    return frame if model is None else check_table(frame, model, str(path))
+    if model is None:
+        return frame
+    from tworulers.schema.table_models import check_table
+
+    return check_table(frame, model, str(path))
 
 
 def read_sealed(path: Path) -> pd.DataFrame:

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 def read_cohort(layout: Layout) -> pd.DataFrame:
     """Read the table of exams, one row each, as the stage `cohort` wrote it."""
-    from tworulers.schema.tables import Cohort
+    from tworulers.schema.table_models import Cohort
 
     return read_table(layout.cohort_table, "cohort", Cohort)
 
 
 def read_splits(layout: Layout) -> pd.DataFrame:
     """Read which exams each regime trains, validates and tests on, as the stage `split` wrote it."""
-    from tworulers.schema.tables import Splits
+    from tworulers.schema.table_models import Splits
 
     return read_table(layout.split_table, "split", Splits)
 
 
 def read_scores(layout: Layout, regime: str, ruler: str) -> pd.DataFrame:
     """Read the scores of a regime under a ruler, exam x structure x metric, as the stage `score` wrote them."""
-    from tworulers.schema.tables import Scores
+    from tworulers.schema.table_models import Scores
 
     return read_table(layout.score_table(regime, ruler), "score", Scores)
 

@@ -47,7 +47,7 @@ from tworulers.runner.faults import STOPPING, say_error
 from tworulers.runner.graph.table import TABLE, Wiring
 from tworulers.runner.interruption import telling_interruption
 from tworulers.runner.outcome import OUTCOMES, Outcome
-from tworulers.runner.search import look_beneath, read_grid
+from tworulers.runner.search import look_beneath, read_grid, tell_mode
 from tworulers.runner.settings import (
     flatten,
     load_settings,
@@ -152,6 +152,7 @@ def _read_arguments(name: str, root: Path, folders: Sequence[Path]) -> tuple[Ask
     require_extras(name, sys.argv[1:])
     check_composed(sys.argv[1:], *folders)
     check_overrides(sys.argv[1:])
+    tell_mode(sys.argv[1:], folders)
     grid = read_grid(folders)
     sys.argv[1:] = place_beside(sys.argv[1:], grid)
     check_sweep(sys.argv[1:], grid)

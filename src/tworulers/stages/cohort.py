@@ -14,7 +14,7 @@ from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import COHORT, VOLUMES
 from tworulers.schema.settings import Settings
-from tworulers.schema.tables import Cohort, Exclusions, check_table
+from tworulers.schema.table_models import Cohort, Exclusions, check_table
 
 
 def cohort(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:

@@ -21,7 +21,7 @@ from tworulers.runner.run import run_stage
 from tworulers.runner.shown_scores import show_scores
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.settings import Audit, Settings
-from tworulers.schema.tables import Scores, check_table
+from tworulers.schema.table_models import Scores, check_table
 
 
 def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:

@@ -20,7 +20,8 @@ from tworulers.runner.settings import load_choice
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import SPLITS
 from tworulers.schema.settings import Regime, Settings
-from tworulers.schema.tables import Splits, check_table, list_rows
+from tworulers.schema.table_models import Splits, check_table
+from tworulers.schema.tables import list_rows
 
 
 def split(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:

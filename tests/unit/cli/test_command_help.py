@@ -79,6 +79,16 @@ def test_help_asks_for_nothing_heavy() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_an_audit_starts_without_what_reads_checks_draws_or_shows() -> None:
+    code = (
+        "import sys, tworulers.stages.audit\n"
+        "late = {'pandera', 'pydantic', 'nibabel', 'matplotlib', 'statsmodels', 'sklearn', 'mlflow', 'torch', 'dvc'}\n"
+        "sys.exit(str(late & set(sys.modules)) if late & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_is_no_command_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["jugde"]) == 2
     assert "did you mean tworulers judge?" in capsys.readouterr().err

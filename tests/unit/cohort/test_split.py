@@ -19,7 +19,7 @@ from tworulers.cohort.split import (
 )
 from tworulers.schema.settings import Provenance, Regime, SplitSettings
 from tworulers.schema.sources import Grouping
-from tworulers.schema.tables import Splits, check_table
+from tworulers.schema.table_models import Splits, check_table
 
 CONF = Path(__file__).parents[3] / "conf" / "split"
 MIX = Regime(name="mix", provenances=[Provenance.GOLD, Provenance.SILVER])

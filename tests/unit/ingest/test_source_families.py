@@ -24,7 +24,7 @@ from tworulers.ingest.faults import IngestError
 from tworulers.ingest.read import ingest, write_mapped_labels
 from tworulers.io.label_maps import read_label
 from tworulers.schema.sources import Dataset, Reading
-from tworulers.schema.tables import Cohort, check_table
+from tworulers.schema.table_models import Cohort, check_table
 
 
 def read(root: Path, source: str = "nnunet", **fields: object) -> Ingested:

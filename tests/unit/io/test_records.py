@@ -20,7 +20,7 @@ from tworulers.io.records import (
     write_table,
 )
 from tworulers.schema.atomic import written_beside
-from tworulers.schema.tables import Exclusions, TableError
+from tworulers.schema.table_models import Exclusions, TableError
 
 
 def test_json_is_strict_at_any_depth(tmp_path: Path) -> None:

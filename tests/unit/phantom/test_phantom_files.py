@@ -14,7 +14,7 @@ from tworulers.phantom.files import exclude_localizers, make_phantom
 from tworulers.phantom.people import draw_people
 from tworulers.schema.settings import Settings
 from tworulers.schema.sources import Attributes, Dataset, Grouping, Phantom
-from tworulers.schema.tables import Cohort, Exclusions, check_table
+from tworulers.schema.table_models import Cohort, Exclusions, check_table
 from tworulers.stages.cohort import cohort
 
 PHANTOM = Phantom(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tworulers.phantom.people import draw_people, is_localizer
 from tworulers.schema.sources import Phantom
-from tworulers.schema.tables import Cohort, parse_axes
+from tworulers.schema.table_models import Cohort
+from tworulers.schema.tables import parse_axes
 
 TABLE_1 = {
     "sex": {"Female": 683, "Male": 571},

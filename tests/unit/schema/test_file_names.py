@@ -18,7 +18,7 @@ from tworulers.schema.file_names import (
     find_name_fault,
     name_file,
 )
-from tworulers.schema.tables import Scores, Splits, TableError, check_table
+from tworulers.schema.table_models import Scores, Splits, TableError, check_table
 
 SAFE = ["001", "étude 1 (final)", "李", "Größe [2]", "a.b", "o'brien", "-x", "x" * LONGEST_NAME]
 UNSAFE = [

@@ -15,7 +15,8 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import OldTablesError, write_table
 from tworulers.schema.settings import Audit, Paths, Regime, Ruler, Settings
 from tworulers.schema.sources import Attributes, Dataset, Grouping, ScoreTable
-from tworulers.schema.tables import SCHEMA_VERSION, Scores
+from tworulers.schema.table_models import Scores
+from tworulers.schema.tables import SCHEMA_VERSION
 from tworulers.stages.audit import audit
 
 COLUMNS = {

@@ -11,7 +11,7 @@ from tworulers.io.records import write_table
 from tworulers.recipe.task import CROSS_VALIDATION, CURVE
 from tworulers.schema.settings import Configuration, Paths, Regime, Settings
 from tworulers.schema.sources import Dataset
-from tworulers.schema.tables import Cohort
+from tworulers.schema.table_models import Cohort
 from tworulers.stages.train import summarise_folds
 from tworulers.training.validation import average_validation
 

@@ -17,6 +17,8 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 from yaml import YAMLError
 
+from tworulers.runner.graph.choices import read_yaml
+
 TARGET = "_target_"
 OURS = re.compile(r"(hydra\._internal\.core_plugins|hydra_plugins)\.(\w+\.)*\w+(Launcher|Sweeper)")
 """Classes of Hydra and its plugins that deal out runs: the only ones that a configuration may name."""
@@ -149,14 +151,18 @@ def _list_composed(overrides: Sequence[str], conf: Path) -> Iterator[tuple[Path,
                 if one.config_path is None or (one.config_path, one.package or "") in seen:
                     continue
                 seen.add((one.config_path, one.package or ""))
-                found = loader.repository.load_config(one.config_path)
+                sources = loader.repository.get_sources()
+                found = next((s for s in sources if s.is_config(one.config_path)), None)
+                name, package = f"{one.config_path}.yaml", one.package or ""
                 if found is None:
-                    yield Path(f"{one.config_path}.yaml"), one.package or "", None
-                    continue
-                if found.provider == "hydra" or found.path == "structured://":
-                    continue
-                file = Path(str(found.path).removeprefix("file://")) / f"{one.config_path}.yaml"
-                yield file, one.package or "", OmegaConf.to_container(found.config)
+                    yield Path(name), package, None
+                elif found.scheme() == "file":
+                    content = read_yaml(Path(found.path) / name)
+                    content.pop("defaults", None)
+                    yield Path(found.path) / name, package, content
+                elif found.provider != "hydra" and found.scheme() != "structured":
+                    composed = loader.repository.load_config(one.config_path).config
+                    yield Path(name), package, OmegaConf.to_container(composed)
 
 
 def _list_choices(overrides: Sequence[str], loader: Any) -> Iterator[list[str]]:

@@ -22,7 +22,7 @@ INSTALLED = Path(__file__).parents[3]
 NOT_MAKING = {
     "tworulers.schema.settings": "settings, which stamps count by their values",
     "tworulers.schema.sources": "settings, which stamps count by their values",
-    "tworulers.schema.tables": "what tables are held to when they are read",
+    "tworulers.schema.table_models": "what tables are held to when they are read",
     "tworulers.io.cluster": "who does the work",
     "tworulers.io.pool": "who does the work",
     "tworulers.io.holding": "keeps other runs away",
