@@ -40,3 +40,14 @@ def list_commands(page: str) -> list[Told]:
 def list_files(page: str) -> dict[str, str]:
     """Map the files that a page shows, by the path that it names before a block, to their text."""
     return dict(FILE.findall(PAGES[page].read_text()))
+
+
+def read_table(page: str, heading: str) -> list[list[str]]:
+    """Read the rows of the first table below a heading."""
+    below = PAGES[page].read_text().split(f"# {heading}\n", 1)[1]
+    lines = re.search(r"^\|.*?(?=\n\n)", below, re.M | re.S)
+    assert lines is not None
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in lines[0].splitlines()[2:]
+    ]

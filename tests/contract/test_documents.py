@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 
-from documents import PAGES, ROOT, Told, list_commands
+from documents import PAGES, ROOT, Told, list_commands, read_table
 from tworulers.cli.arguments import read_arguments
 from tworulers.cli.commands import BY_NAME, STAGES
 from tworulers.diagnosis.known import FALSE, Basis
@@ -109,17 +109,6 @@ def test_every_file_and_script_named_exists(page: str) -> None:
         assert (ROOT / name).exists(), name
     for name in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (beside / name).exists(), name
-
-
-def read_table(page: str, heading: str) -> list[list[str]]:
-    """Read the rows of the first table below a heading."""
-    below = PAGES[page].read_text().split(f"# {heading}\n", 1)[1]
-    lines = re.search(r"^\|.*?(?=\n\n)", below, re.M | re.S)
-    assert lines is not None
-    return [
-        [cell.strip() for cell in line.strip("|").split(" | ")]
-        for line in lines[0].splitlines()[2:]
-    ]
 
 
 def test_the_page_of_verdicts_has_every_name() -> None:

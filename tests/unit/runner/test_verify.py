@@ -12,6 +12,7 @@ import yaml
 
 from tworulers.io.records import write_json, write_table
 from tworulers.runner.verify.command import main
+from tworulers.runner.verify.gist import load_gist
 from tworulers.runner.verify.locked import hash_output
 from tworulers.schema.tables import SCHEMA_VERSION
 
@@ -163,6 +164,18 @@ def test_a_record_keeps_means_and_words(
     record.write_text(json.dumps(content | {"schema_version": 2}))
     assert run(other, record) == 2
     assert f"version 2, today's are of version {SCHEMA_VERSION}" in capsys.readouterr().err
+
+
+def test_a_record_keeps_the_numbers_that_documents_quote_and_compares_none(
+    result: Path, tmp_path: Path
+) -> None:
+    record = tmp_path / "record.json"
+    for exams in (120, 480):
+        write_table(make_tests().assign(n_needed=exams), result / TESTS, SCHEMA_VERSION)
+        if exams == 120:
+            assert run(result, "--record", record) == 0
+    assert load_gist(record)[TESTS]["n_needed"].to_list() == [120, 120, 120]
+    assert run(result, record) == 0
 
 
 def test_long_texts_of_many_rows_are_kept_as_digests_that_still_tell(

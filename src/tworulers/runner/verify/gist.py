@@ -1,6 +1,7 @@
 """What a result has in common with the same result of another machine: its means, and its words."""
 
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -31,6 +32,19 @@ KEYS = ("family", "metric", "structure", "grouping", "group")
 
 MEANS = ("mean", "mean_base", "mean_other")
 WORDS = ("answer", "significant", "verdict", "mechanism", "flip", "sentence")
+QUOTED = {
+    "closeness.parquet": ("forgiven", "second_expert_exams"),
+    "groups.parquet": ("n",),
+    "overall.parquet": ("sd",),
+    "power.parquet": ("detectable_gap",),
+    "tests.parquet": ("n_needed",),
+    "verdicts.parquet": (
+        *("p_verdict_fdr_base", "p_verdict_fdr_other", "gap_base", "gap_other", "vcr_mad"),
+        *("gap_over_noise", "gap_part", "noise_part", "swap_p", "swap_p_fdr"),
+    ),
+}
+"""By table: further numbers, kept in a record since documents quote them. None is compared: a p moves too far."""
+
 SAID = frozenset({"question", "answer", "remarks", "sentences", "verdict"})
 """The keys of JSON documents below which texts for readers stand."""
 
@@ -97,9 +111,10 @@ def gather_table(table: pd.DataFrame, file: str) -> pd.DataFrame:
         return pd.DataFrame()
     columns = [name for name in MEANS if name in table.columns]
     columns += [name for name in WORDS if name in table.columns and not _is_count(table[name])]
-    gist = table[columns].set_axis(pd.Index(name_rows(table), dtype=object))
-    for name in columns:
-        if name in MEANS:
+    quoted = [name for name in QUOTED.get(file, ()) if name in table.columns]
+    gist = table[columns + quoted].set_axis(pd.Index(name_rows(table), dtype=object))
+    for name in gist.columns:
+        if name in MEANS or name in quoted:
             gist[name] = gist[name].astype(np.float64).round(PLACES)
         else:
             gist[name] = [part_numbers(str(value)) for value in gist[name]]
@@ -139,6 +154,7 @@ def compare_gists(one: Gist, other: Gist, tolerance: Tolerance) -> Iterator[Uneq
     def choose(column: str) -> Agree:
         return tolerance.agree if column in MEANS else _read_alike
 
+    one, other = _leave_out_quoted(one), _leave_out_quoted(other)
     yield from find_missing(one, other)
     for name in sorted(one.keys() & other.keys()):
         yield from compare_frames(name, one[name], other[name], choose)
@@ -172,7 +188,7 @@ def load_gist(path: Path) -> dict[str, pd.DataFrame]:
         rows = {name: columns.pop("rows") for name, columns in tables.items()}
         names = {name: rows[of] if isinstance(of, str) else of for name, of in rows.items()}
         frames = {
-            name: _type_means(pd.DataFrame(columns, index=pd.Index(names[name], dtype=object)))
+            name: _type_numbers(pd.DataFrame(columns, index=pd.Index(names[name], dtype=object)))
             for name, columns in tables.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -198,12 +214,22 @@ def _shorten(text: str) -> str:
     return text if len(text) <= LONG else f"~{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
+def _leave_out_quoted(gist: Gist) -> Gist:
+    compared = {*MEANS, *WORDS, TEXT}
+    kept = {
+        name: table[[column for column in table.columns if column in compared]]
+        for name, table in gist.items()
+    }
+    return {name: table for name, table in kept.items() if len(table.columns)}
+
+
 def _is_count(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column) and column.dtype != bool
 
 
-def _type_means(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.astype({name: np.float64 for name in MEANS if name in frame.columns})
+def _type_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    numbers = {*MEANS, *itertools.chain(*QUOTED.values())}
+    return frame.astype(dict.fromkeys(numbers.intersection(frame.columns), np.float64))
 
 
 def _read_alike(one: pd.Series, other: pd.Series) -> Mask:
