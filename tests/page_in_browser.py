@@ -51,20 +51,31 @@ def open_browser() -> Iterator[Any]:
         browser.close()
 
 
-def look(browser: Any, file: Path, width: int) -> Seen:
+def look(browser: Any, file: Path, width: int, scheme: str = "light") -> Seen:
     """Look at a page at a width: first as it opens, then, all unfolded, with axe."""
-    axe = Path(pytest.importorskip("axe_playwright_python").__file__).with_name("axe.min.js")
-    context = browser.new_context(viewport={"width": width, "height": HEIGHT}, bypass_csp=True)
+    context = open_context(browser, width, scheme)
     page = context.new_page()
     page.goto(file.resolve().as_uri())
     measured = page.evaluate(MEASURE)
     page.evaluate(WITHOUT_PATHS)
     page.evaluate(OPEN)
-    page.evaluate(axe.read_text(encoding="utf-8"))
-    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")["violations"]
-    faults = [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+    faults = find_faults(page)
     context.close()
     return Seen(faults=faults, **measured)
+
+
+def open_context(browser: Any, width: int, scheme: str) -> Any:
+    """Open a window of a width, light or dark, in which axe may run."""
+    size = {"width": width, "height": HEIGHT}
+    return browser.new_context(viewport=size, bypass_csp=True, color_scheme=scheme)
+
+
+def find_faults(page: Any) -> list[str]:
+    """Return what axe finds on an open page."""
+    axe = Path(pytest.importorskip("axe_playwright_python").__file__).with_name("axe.min.js")
+    page.evaluate(axe.read_text(encoding="utf-8"))
+    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
 
 def reach_by_keyboard(browser: Any, file: Path) -> list[str]:

@@ -77,7 +77,7 @@ def write_choices(group: str) -> str:
     if not files:
         return ""
     rows = [f"| `{group}={path.stem}` | {describe_choice(path)} |" for path in files]
-    return "\n".join(["", "| choice | |", "|---|---|", *rows, ""])
+    return "\n".join(["", "| choice | means |", "|---|---|", *rows, ""])
 
 
 def describe_choice(path: Path) -> str:

@@ -1,5 +1,6 @@
-"""The site builds without a warning, and loads nothing from anywhere."""
+"""The site builds without a warning, loads nothing from anywhere, and serves everybody."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from documents import PAGES, ROOT
+from page_in_browser import NARROW, WIDE, find_faults, open_browser, open_context
 
 FETCHED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\ssrc=\"(?:https?:)?//|<link\b[^>]*\shref=\"(?:https?:)?//"
@@ -59,3 +61,17 @@ def test_formulas_and_drawings_are_shown_without_a_script(site: Path) -> None:
         text = (site / f"{page}.html").read_text(encoding="utf-8")
         assert "mermaid" not in text
         assert text.count("<tr") > rows
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_site_serves_everybody_at_any_width_light_and_dark(site: Path) -> None:
+    found = {}
+    with open_browser() as browser:
+        for width, scheme in itertools.product((WIDE, NARROW), ("light", "dark")):
+            page = open_context(browser, width, scheme).new_page()
+            for name in ("index", "start", "concepts", "settings"):
+                page.goto((site / f"{name}.html").as_uri())
+                sideways = page.evaluate("document.documentElement.scrollWidth") > width
+                found[name, width, scheme] = find_faults(page) + ["sideways"] * sideways
+    assert {seen: faults for seen, faults in found.items() if faults} == {}

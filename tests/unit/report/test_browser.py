@@ -26,6 +26,7 @@ def test_the_page_answers_on_its_first_screen_and_serves_everybody(
     file = tmp_path / "index.html"
     with open_browser() as browser:
         wide, narrow = look(browser, file, WIDE), look(browser, file, NARROW)
+        dark = look(browser, file, WIDE, "dark")
         opened = reach_by_keyboard(browser, file)
         check_print(browser, file, tmp_path / "page.pdf", 12)
     assert 0 < wide.answers < wide.table < 1200
@@ -33,5 +34,5 @@ def test_the_page_answers_on_its_first_screen_and_serves_everybody(
     assert 0 < narrow.answers < 800
     assert wide.words <= 900
     assert narrow.sideways <= 0
-    assert wide.faults == narrow.faults == []
+    assert wide.faults == narrow.faults == dark.faults == []
     assert opened == ["The verdict in full"]
