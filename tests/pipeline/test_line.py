@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_stage_leaves_its_files(project: Path) -> None:
     base = project / BASE
     assert (base / "report" / "index.html").stat().st_size > 5_000
+    card = (base / "report" / "card.md").read_text()
+    assert re.search(
+        r"mix: \d+ exams with labels drawn by experts, \d+ exams with labels drawn by a machine",
+        card,
+    )
     scores = pd.read_parquet(base / "scores" / "mix" / "silver" / "scores.parquet")
     assert set(scores["provenance"]) == {"silver"}
     assert {"dice", "hd95", "ndsc"} <= set(scores["metric"])

@@ -83,6 +83,9 @@ def test_a_table_is_audited_and_everything_left_out_is_said(project):
     assert not {"gap_to_overall", "minimum", "xauc1"} & shown
     page = (result / "risk.md").read_text()
     assert page.index("Overall AUC") < page.index("AUC matrix") < page.index("Within-group parity")
+    card = (result / "card.md").read_text()
+    assert "## Training data" in card
+    assert f"{summary['notes'][0]}" in card
     for name in ("sex_matrix", "sex_scores", "sex_roc_across"):
         for kind in ("svg", "png"):
             assert (result / "figures" / f"{name}.{kind}").stat().st_size > 1000
@@ -119,7 +122,7 @@ def test_two_runs_with_one_seed_write_equal_files(project):
     run(project, *MADE, "tracking=off", "use.seed=1")
     (other,) = set(result.parent.iterdir()) - {result}
     changed = {name for name, content in read_all(other).items() if content != first[name]}
-    shown = {"cells.csv", "index.html"}
+    shown = {"cells.csv", "index.html", "card.md"}
     assert changed == shown | {
         "cells.parquet",
         "summary.json",

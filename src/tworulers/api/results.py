@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from tworulers.api.card import gather_facts
 from tworulers.api.contrasts import DIFFERENCE, RATIO, contrast_groups
 from tworulers.io.records import finite_or_null
 from tworulers.report.tables import make_table
-from tworulers.report.words.model_card import write_card
+from tworulers.report.words.model_card import CardFacts, write_card
 from tworulers.schema.tables import SCHEMA_VERSION
 
 WIDTH, HEIGHT = 100, 40
@@ -85,6 +84,7 @@ class Result:
     warnings: list[str]
     metadata: dict[str, Any]
     figure: Callable[[], Any] = field(kw_only=True)
+    card: Callable[[], CardFacts] = field(kw_only=True)
     figures: Mapping[str, Callable[[], Any]] = field(kw_only=True, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -198,7 +198,7 @@ class Result:
         return f"<!doctype html><html lang='en'><head>{head}</head><body>{self._repr_html_()}{tables}</body></html>"
 
     def to_model_card(self, model: str = "", intended_use: str = "") -> str:
-        """Return one page of Markdown for a model card: model, use, data, rulers, results by group, answers, caveats.
+        """Return one page of Markdown with the fields of a model card, of at most five groupings.
 
         Parameters
         ----------
@@ -212,9 +212,9 @@ class Result:
         >>> r = tr.audit(dice, {"sex": sex}, provenance="gold", metric="dice")
         >>> card = r.to_model_card("spine segmentation, v2")
         >>> [line for line in card.splitlines() if line.startswith("## ")][:3]
-        ['## Model', '## Intended use of this audit', '## Data and groups']
+        ['## Model details', '## Intended use', '## Factors']
         """
-        return write_card(gather_facts(self, model, intended_use))
+        return write_card(self.card(), model, intended_use)
 
     def plot(self, what: str = "") -> Any:
         """Draw the answer; return a `matplotlib.figure.Figure`, which `savefig` writes.

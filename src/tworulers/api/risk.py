@@ -8,20 +8,19 @@ from typing import Any, ClassVar, TypedDict, Unpack
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from tworulers.api import inputs
 from tworulers.api.results import Result, warn
 from tworulers.auc.audit import RiskAudit
 from tworulers.auc.audit import audit_risk as run_audit
+from tworulers.auc.detectable import tabulate_detectable
 from tworulers.auc.matrix import HALF, AucMatrix, measure_auc_matrix
 from tworulers.auc.odds import compare_odds
 from tworulers.auc.uses import AucMetric, Use
 from tworulers.cohort.grouping import assign_groups
+from tworulers.report.words.model_card import CardFacts
 from tworulers.report.words.risk import describe_risk
 from tworulers.schema.risk_settings import RiskUse
-
-POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,11 +220,12 @@ def _tell(
         overall=pd.DataFrame([{"metric": "auc"} | asdict(audit.overall)]),
         tests=audit.tests,
         intervals=_tabulate_intervals(audit),
-        power=_tabulate_power(audit),
+        power=tabulate_detectable(audit),
         sentences=describe_risk(audit),
         warnings=warn([*notes, *undefined]),
         metadata=about,
         figure=partial(_draw, audit),
+        card=partial(_card, audit, about, notes),
         matrix={name: _tabulate_matrix(one) for name, one in matrices},
         calibration=audit.calibration,
         rates=audit.rates,
@@ -316,16 +316,11 @@ def _tabulate_intervals(audit: RiskAudit) -> pd.DataFrame:
     return pairs.rename(columns=names)[[*columns, "interval", "undefined_because"]]
 
 
-def _tabulate_power(audit: RiskAudit) -> pd.DataFrame:
-    """One row a pair: the difference of AUCs that its test would find with 80 % power, by the width of its interval."""
-    pairs = audit.tests[audit.tests["family"] == "pairs"]
-    alpha = 1 - audit.use.level
-    # A bound lies one quantile of the normal away, whatever made it.
-    quantile = stats.norm.isf(alpha / 2)
-    error = (pairs["high"] - pairs["low"]) / (2 * quantile)
-    reach = (quantile + stats.norm.ppf(POWER)) * error
-    pairs = pairs[["grouping", "group_a", "group_b", "difference", "se"]]
-    return pairs.assign(alpha=alpha, power=POWER, detectable_difference=reach)
+def _card(audit: RiskAudit, about: dict[str, Any], notes: list[str]) -> CardFacts:
+    """Gather what a card says of the audit."""
+    from tworulers.report.card import card_risk
+
+    return card_risk(audit, "", about["rows"], about["events"], notes)
 
 
 def _draw(audit: RiskAudit) -> Any:

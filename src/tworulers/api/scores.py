@@ -14,10 +14,12 @@ from tworulers.api.results import Result, warn
 from tworulers.battery.audit import AuditResult
 from tworulers.report.words.answers import tell_answers
 from tworulers.report.words.groupings import verdict_sentences
+from tworulers.report.words.model_card import CardFacts
 from tworulers.report.words.models import say_models
 from tworulers.report.words.read_facts import tell_best, tell_change
 from tworulers.report.words.rulers import put_into_words
 from tworulers.schema.settings import MACRO
+from tworulers.sides import Shared
 from tworulers.study import Study
 
 MODEL, RULER = "model", "ruler"
@@ -124,8 +126,9 @@ def audit(
 def _tell_audit(found: AuditResult, study: Study, notes: dict[str, Any]) -> AuditOfScores:
     said = verdict_sentences(found, "these labels", found.provenance)
     exams = f"{found.n_exams} exams of {found.n_patients} patients"
+    title = f"Audit of {exams} by {found.provenance} labels"
     return AuditOfScores(
-        title=f"Audit of {exams} by {found.provenance} labels",
+        title=title,
         summary=tables.tabulate_summary(found, said),
         by_group=tables.tabulate_groups(found),
         overall=found.overall,
@@ -137,6 +140,7 @@ def _tell_audit(found: AuditResult, study: Study, notes: dict[str, Any]) -> Audi
         metadata=tables.describe_audit(found) | notes,
         figure=partial(draw_tests, {RULER: found}, {RULER: f"{found.provenance} labels"}),
         figures=list_figures({f"by {found.provenance} labels": found}, study),
+        card=partial(make_card, study, title),
         study=study,
         **{name: getattr(found, name) for name in BESIDE},
     )
@@ -187,7 +191,7 @@ def compare(
     drawn_by = {name: provenance[name] for name in scores}
     study = make_study(sides, sensitive_features, drawn_by, asked)
     shared = study.share((MODEL, first), (MODEL, second))
-    audits = dict(zip((first, second), shared.audits(), strict=True))
+    audits = _audit(shared, (first, second))
     found = put_into_words(study.compare(first, second))
     # What commands say knows what figures are of, and those take half a second to import.
     from tworulers.report.briefs import brief_rulers
@@ -236,12 +240,21 @@ def compare_models(
     sides = {(name, RULER): given for name, given in scores.items()}
     study = make_study(sides, sensitive_features, {RULER: provenance}, asked)
     shared = study.share((first, RULER), (second, RULER))
-    audits = dict(zip((first, second), shared.audits(), strict=True))
+    audits = _audit(shared, (first, second))
     found = study.compare_models(first, second)
     said = say_models(found, study.metrics)
     title = f"Models {first} and {second}"
     notes = {"reference": dict(reference or {}), "notes": [*study.notes, *shared.notes]}
     return _tell(title, "model", audits, study, found, notes, said)
+
+
+def _audit(shared: Shared, names: tuple[str, str]) -> dict[str, AuditResult]:
+    """Audit both sides over what they have in common; where neither had more the study knows its audits, too."""
+    audits = dict(zip(names, shared.audits(), strict=True))
+    if not shared.changed:
+        sides = (shared.base, shared.other)
+        shared.whole.known.audits.update(zip(sides, audits.values(), strict=True))
+    return audits
 
 
 def _name_two(scores: Mapping[str, Any], what: str) -> tuple[str, str]:
@@ -295,6 +308,7 @@ def _tell(
         warnings=warn([*notes["notes"][len(study.notes) :], *limits]),
         metadata={name: tables.describe_audit(one) for name, one in audits.items()} | notes,
         figure=partial(draw_tests, audits, titles),
+        card=partial(make_card, study, f"{title}, {exams} exams"),
         figures=list_figures(
             {titles[name]: one for name, one in audits.items()}, study.share(*sides).study
         ),
@@ -303,6 +317,17 @@ def _tell(
         study=study,
         **{name: stack(attrgetter(name)) for name in BESIDE},
     )
+
+
+def make_card(study: Study, title: str) -> CardFacts:
+    """Gather what a card says of all sides of a study."""
+    from tworulers.report.card import card_study
+
+    for model, name in study.sides:
+        study.audit(name, model)
+    for model, base, other in study.known.rulers:
+        study.audit_common(base, other, model)
+    return card_study(study, title)
 
 
 def _stack(

@@ -167,6 +167,7 @@ class Findings:
     withheld : titles of the groupings that were taken out, since a group of theirs is smaller.
     teacher : the regime that learnt from experts alone; empty where there is none.
     origins : what is known of how references came about, and bears on what they may be believed.
+    training : what models learnt from, a sentence each; empty where that is not known.
     """
 
     dataset: str
@@ -187,6 +188,7 @@ class Findings:
     withheld: Sequence[str] = ()
     teacher: str = ""
     origins: Sequence[str] = ()
+    training: Sequence[str] = ()
 
 
 def name_ruler(ruler: str, title: str, provenance: str) -> str:

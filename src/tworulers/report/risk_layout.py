@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 
 from tworulers.auc.audit import RiskAudit
+from tworulers.auc.detectable import tabulate_detectable
 from tworulers.report.data_files import DIGITS
 from tworulers.report.page import Cell, Page, Section, VerdictTable
 from tworulers.report.render import Picture
 from tworulers.report.risk_page import list_tables, say_bounds, tabulate_tests
 from tworulers.report.rows import find_row, iterate_rows
-from tworulers.report.tables import write_count, write_p
+from tworulers.report.tables import Table, make_table, write_count, write_p
 from tworulers.report.words.risk import INTERVALS
 from tworulers.schema.file_names import name_file
 
@@ -24,6 +25,9 @@ KINDS = ("matrix", "scores", "roc_across")
 
 MOST_NAMED = 6
 """Groups whose AUC a row of the verdict names; of more the lowest and the highest."""
+
+CAPTION = "How well the score ranks the members of each group"
+COLUMNS = ("Grouping", "AUC within each group (events × non-events)", "Do groups differ?")
 
 DIFFERS, NOT_SHOWN = "differs", "no difference shown"
 
@@ -59,6 +63,8 @@ def lay_out_risk(
     opened, folded = _list_groupings(audit, pictures)
     parity = [tabulate_tests(audit.tests)]
     use = audit.use.name.replace("_", " ")
+    if missed := say_missed(audit):
+        opened.append(Section("missed", "What could have been missed", missed))
     return Page(
         title=title,
         kicker=f"Risk score, {write_count(rows, 'row')}, used for {use}",
@@ -150,27 +156,56 @@ def _answer(audit: RiskAudit, grouping: str) -> tuple[str, str]:
     )
 
 
+def say_missed(audit: RiskAudit) -> list[str]:
+    """Say how large a difference of AUCs could have been missed; nothing where every grouping shows one."""
+    reach = tabulate_detectable(audit)
+    missed = [name for name in audit.matrices if _answer(audit, name)[0] == NOT_SHOWN]
+    sizes = reach.loc[reach["grouping"].isin(missed), "detectable_difference"].dropna()
+    if sizes.empty:
+        return []
+    low, high = (f"{100 * size:.1f} points" for size in (sizes.min(), sizes.max()))
+    size = low if low == high else f"{low} to {high}, depending on the groups,"
+    return [
+        f"Where no difference is shown, differences of AUC below {size} would probably have been missed."
+    ]
+
+
 def _tabulate_verdict(audit: RiskAudit) -> VerdictTable | None:
     rows, tones = [], []
     for name in audit.matrices:
-        cells = audit.cells[audit.cells["grouping"] == name]
-        own = cells[cells["events_of"] == cells["non_events_of"]]
-        told = own
-        if len(own) > MOST_NAMED:
-            ranked = own.dropna(subset=["auc"]).sort_values("auc", kind="stable")
-            told = pd.concat([ranked.head(MOST_NAMED // 2), ranked.tail(MOST_NAMED // 2)])
-        lines = [_write_cell(cell) for cell in iterate_rows(told)]
-        if len(told) < len(own):
-            lines.append(f"{len(told)} of {len(own)} groups: the lowest and the highest")
-        word, p = _answer(audit, name)
-        spread = own["auc"].max() - own["auc"].min()
-        gap = "" if pd.isna(spread) else f"{100 * spread:.1f} points between lowest and highest"
+        gap, lines, word, p = _tell(audit, name, MOST_NAMED)
         rows.append([Cell(name), Cell(gap, lines), Cell(word, [p], _MEANINGS[word])])
         tones.append("loud" if word == DIFFERS else "calm" if word == NOT_SHOWN else "mute")
     if not rows:
         return None
-    columns = ("Grouping", "AUC within each group (events × non-events)", "Do groups differ?")
-    return VerdictTable("How well the score ranks the members of each group", columns, rows, tones)
+    return VerdictTable(CAPTION, COLUMNS, rows, tones)
+
+
+def tabulate_risk_briefly(audit: RiskAudit, most: int) -> Table:
+    """Make a table of the first rows of that one, with the lowest and the highest AUC alone, as a card has room for."""
+    rows = []
+    for name in list(audit.matrices)[:most]:
+        gap, lines, word, _ = _tell(audit, name, 2)
+        rows.append([name, "; ".join([gap, *lines]), word])
+    left = len(audit.matrices) - len(rows)
+    note = f"{len(rows)} of {write_count(len(audit.matrices), 'grouping')}" if left else ""
+    return make_table(CAPTION, COLUMNS, rows, note)
+
+
+def _tell(audit: RiskAudit, name: str, most: int) -> tuple[str, list[str], str, str]:
+    """Write of a grouping how far AUCs lie apart, those of at most so many groups, the answer, and its p."""
+    cells = audit.cells[audit.cells["grouping"] == name]
+    own = cells[cells["events_of"] == cells["non_events_of"]]
+    told = own
+    if len(own) > most:
+        ranked = own.dropna(subset=["auc"]).sort_values("auc", kind="stable")
+        told = pd.concat([ranked.head(most // 2), ranked.tail(most // 2)])
+    lines = [_write_cell(cell) for cell in iterate_rows(told)]
+    if len(told) < len(own):
+        lines.append(f"{len(told)} of {len(own)} groups: the lowest and the highest")
+    spread = own["auc"].max() - own["auc"].min()
+    gap = "" if pd.isna(spread) else f"{100 * spread:.1f} points between lowest and highest"
+    return gap, lines, *_answer(audit, name)
 
 
 def _write_cell(cell: Any) -> str:

@@ -1,5 +1,7 @@
 """The table that answers: for each grouping the answer and the gap by each ruler, and what changing the ruler did."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from tworulers.battery.clearest import find_clearest
@@ -10,7 +12,7 @@ from tworulers.report.findings import ShownAudit
 from tworulers.report.page import Cell, VerdictTable
 from tworulers.report.rows import find_row, keep_rows
 from tworulers.report.style import list_sizes
-from tworulers.report.tables import write_count, write_gap_estimate, write_p
+from tworulers.report.tables import Table, make_table, write_count, write_gap_estimate, write_p
 from tworulers.report.view import View
 from tworulers.report.words.answers import ANSWERS
 from tworulers.report.words.headline import Headline, name_side
@@ -36,43 +38,75 @@ def tabulate_verdict(view: View, headline: Headline) -> VerdictTable | None:
     ]
     columns = ["Grouping", *(_head(one) for one in view.judged)]
     columns += [headline.changed] if headline.other else []
-    note = ""
-    if len(shown) < len(glances):
-        note = (
-            f"{len(shown)} of {write_count(len(glances), 'grouping')}: primary questions first, then those with the "
-            "smallest p; all others are in tests.csv."
-        )
+    note = _note_left_out(shown, glances)
+    note += "; all others are in tests.csv." if note else ""
     level = 100 * (1 - view.first.result.settings.alpha)
     caption = f"Each grouping's answer, and the gap between its best and worst median with a {level:g} % interval"
     return VerdictTable(caption, columns, rows, [one.tone for one in shown], note)
+
+
+def tabulate_briefly(view: View, headline: Headline, most: int) -> Table | None:
+    """Make a table of the first rows of that one, without sizes and p: what a card has room for."""
+    glances = list(headline.rows)
+    if not glances:
+        return None
+    shown = choose_glances(view, glances, most)
+    rows = [
+        [
+            one.title,
+            *("; ".join(_tell(judged, one, view)[:2]) for judged in view.judged),
+            *([one.verdict] if headline.other else []),
+        ]
+        for one in shown
+    ]
+    columns = ["grouping", *(f"by {one.key}" for one in view.judged)]
+    columns += [headline.changed.lower()] if headline.other else []
+    level = 100 * (1 - view.first.result.settings.alpha)
+    caption = f"Answers, and gaps between the best and worst median with {level:g} % intervals"
+    return make_table(caption, columns, rows, _note_left_out(shown, glances))
+
+
+def _note_left_out(shown: Sequence[Glance], glances: Sequence[Glance]) -> str:
+    if len(shown) == len(glances):
+        return ""
+    return (
+        f"{len(shown)} of {write_count(len(glances), 'grouping')}: primary questions first, then those with the "
+        "smallest p"
+    )
 
 
 def _head(one: ShownAudit) -> str:
     return f"Model {one.model}, by {name_side(one)}" if one.model else f"By {one.name}"
 
 
-def choose_glances(view: View, glances: list[Glance]) -> list[Glance]:
+def choose_glances(view: View, glances: list[Glance], most: int = MOST_GROUPINGS) -> list[Glance]:
     """Keep the rows of changed conclusions, then those of the smallest p, in their order."""
-    if len(glances) <= MOST_GROUPINGS:
+    if len(glances) <= most:
         return glances
     ranked = rank_groupings(pd.concat([one.result.tests for one in view.judged]))
     order = sorted(glances, key=lambda one: (one.tone != "loud", ranked.index(one.grouping)))
-    kept = {id(one) for one in order[:MOST_GROUPINGS]}
+    kept = {id(one) for one in order[:most]}
     return [one for one in glances if id(one) in kept]
 
 
 def _answer(judged: ShownAudit, glance: Glance, view: View) -> Cell:
-    """Write the answer of a grouping by a ruler, and the gap of the score that stands for it."""
+    """Write the answer of a grouping by a ruler, and below it the gap with its p."""
+    word, *told = _tell(judged, glance, view)
+    return Cell(word, [", ".join(told)])
+
+
+def _tell(judged: ShownAudit, glance: Glance, view: View) -> list[str]:
+    """Write the answer of a grouping by a ruler, the gap of the score that stands for it, and its adjusted p."""
     tests = _of(judged, glance)
     key = _pick_score(view, glance)
     row = find_row(tests, metric=key[0], structure=key[1]) if key else None
     if row is None or tests["p_verdict"].isna().all():
-        return Cell("not tested", [glance.base if judged is view.first else glance.other])
+        return ["not tested", glance.base if judged is view.first else glance.other]
     metric = judged.metric(row.metric)
     gap = (row.median_gap, row.median_gap_low, row.median_gap_high)
-    p = f"adjusted p {write_p(row.p_verdict_fdr)}"
     told = write_gap_estimate(gap, metric, row.undefined_because)
-    return Cell(_word(tests), [f"{metric.name_of(row.structure)} {told}, {p}"])
+    p = f"adjusted p {write_p(row.p_verdict_fdr)}"
+    return [_word(tests), f"{metric.name_of(row.structure)} {told}", p]
 
 
 def _of(judged: ShownAudit, glance: Glance) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from tworulers.report.withhold import hide_lone_exams, withhold_small_groups
 from tworulers.report.words.headline import Headline
 from tworulers.report.words.model_card import write_card
 from tworulers.runner.figures import write_figures
-from tworulers.schema.result_files import COUNTED, CURVES, GROUP_SCORES, SUMMARY
+from tworulers.schema.result_files import CARD, COUNTED, CURVES, GROUP_SCORES, SUMMARY
 from tworulers.schema.settings import Report, Settings
 from tworulers.sides import Side
 from tworulers.study import Study
@@ -63,7 +63,7 @@ def write_page(
     with folder_written_beside(layout.report) as folder:
         write_files(page, folder)
         card = write_card(gather_card(make_view(findings), headline))
-        (folder / "card.md").write_text(card, encoding="utf-8")
+        (folder / CARD).write_text(card, encoding="utf-8")
         write_json(summarise(headline), folder / SUMMARY)
         write_json(count_answers(findings), folder / COUNTED)
         tabulate_scores(findings).to_csv(folder / GROUP_SCORES, index=False)

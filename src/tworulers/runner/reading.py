@@ -7,15 +7,18 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.io.paths import Layout, find_choice
-from tworulers.io.records import made_by, read_json
+from tworulers.io.records import made_by, read_json, read_table
 from tworulers.io.results import read_cohort
 from tworulers.io.study_files import find_audits, load_audited, load_comparisons
+from tworulers.recipe.task import CURVE
 from tworulers.report.findings import Findings, Unjudged
 from tworulers.report.from_study import gather_findings
+from tworulers.report.tables import write_count
+from tworulers.report.words.groupings import DRAWN_BY
 from tworulers.rulers.find import judges_same_exams
 from tworulers.runner.settings import load_choice
 from tworulers.schema.result_files import SUMMARY
-from tworulers.schema.settings import Distortion, Regime, Ruler, Settings
+from tworulers.schema.settings import Distortion, Regime, Ruler, Settings, Split
 from tworulers.study import Study
 
 
@@ -130,3 +133,17 @@ def read_findings(settings: Settings, layout: Layout) -> Read:
         )
     told = replace(findings, unjudged=[*findings.unjudged, *empty])
     return Read(told, cohort, rulers)
+
+
+def tell_training(regime: str, layout: Layout) -> list[str]:
+    """Say from how many exams, labelled by whom, a regime learnt; nothing where it did not learn here."""
+    path = layout.split / "counts.parquet"
+    if not path.is_file() or not any(layout.models(regime).glob(f"*/*/{CURVE}")):
+        return []
+    counts = read_table(path, "split")
+    counts = counts[(counts["regime"] == regime) & counts["split"].isin([Split.TRAIN, Split.VAL])]
+    told = ", ".join(
+        f"{write_count(n, 'exam')} with labels {DRAWN_BY[str(drawn)]}"
+        for drawn, n in counts.groupby("provenance")["exams"].sum().items()
+    )
+    return [f"{regime}: {told}, for training and validation, of the same cohort."] if told else []

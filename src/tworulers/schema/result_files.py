@@ -23,6 +23,9 @@ FAULTS = "faults.json"
 REFERENCES = "references"
 """The folder of further label maps that data ship for their exams, below that of the source."""
 
+CARD = "card.md"
+"""One page of a report with the fields of a model card."""
+
 COUNTED = "metrics.json"
 """Counts of answers and means of scores in a report, which `dvc metrics` shows."""
 

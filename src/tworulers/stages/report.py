@@ -16,7 +16,7 @@ from tworulers.recipe.task import CURVE
 from tworulers.report.findings import CohortTables, Findings, ShownAudit
 from tworulers.report.view import make_view
 from tworulers.runner.page import list_facts, tell_page, write_page
-from tworulers.runner.reading import read_findings
+from tworulers.runner.reading import read_findings, tell_training
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.runner.worst_exams import read_worst
@@ -39,6 +39,7 @@ def report(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         facts=list_facts(digest_inputs(layout, findings)),
         worst=read_worst(read, settings, layout),
         configuration=read_configuration(first, layout),
+        training=tell_training(first.result.regime, layout),
     )
     headline = write_page(findings, settings.report, layout, read_curves(settings, layout))
     say(tell_page(layout))

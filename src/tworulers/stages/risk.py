@@ -9,17 +9,19 @@ from tworulers.ingest.risk_table import CLUSTER, OUTCOME, SCORE, RiskRecords, re
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json, write_table, write_text
 from tworulers.io.resume import Stamp, list_settings
+from tworulers.report.card import ON_PAGE, card_risk
 from tworulers.report.endings import Ending
 from tworulers.report.risk_figures import draw_risk, note_panels
 from tworulers.report.risk_layout import TABLES, lay_out_risk, say_verdict
 from tworulers.report.risk_page import brief_risk, write_risk_page
+from tworulers.report.words.model_card import write_card
 from tworulers.report.words.risk import WHY, describe_risk, explain_metrics, tell_turned
 from tworulers.runner.console import conclude
 from tworulers.runner.keyed import digest_named, digest_settings, place_result, write_stamp
 from tworulers.runner.page import AGAIN, list_facts, pick_digests, write_files
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
-from tworulers.schema.result_files import SUMMARY
+from tworulers.schema.result_files import CARD, SUMMARY
 from tworulers.schema.settings import Settings
 from tworulers.schema.sources import RiskTable
 from tworulers.schema.tables import SCHEMA_VERSION
@@ -113,6 +115,9 @@ def _write(
     write_files(page, folder)
     text = write_risk_page(audit, title=title, sentences=sentences, notes=notes, figures=figures)
     write_text(text, folder / "risk.md")
+    events = int(records.frame[OUTCOME].sum())
+    card = card_risk(audit, title, len(records.frame), events, notes, ON_PAGE)
+    write_text(write_card(card), folder / CARD)
     write_json(summarise_risk(audit, sentences, notes, WHY), folder / SUMMARY)
 
 

@@ -1,9 +1,10 @@
-"""A card of one page says who was judged, by what, of how many, and what came out; names from data stay text."""
+"""A card has its fields on one page, and says who was judged, by what, and what came out; names from data stay text."""
 
 import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tworulers as tr
@@ -23,72 +24,96 @@ def audit(dice: np.ndarray, **others: Any) -> Any:
         return tr.audit(dice, about, provenance="gold", metric="dice", success=0.8, **others)
 
 
-def test_a_card_tells_of_model_use_data_ruler_results_and_caveats(dice: np.ndarray) -> None:
-    card = audit(dice).to_model_card("spine, v2", "To choose between two models.")
-    headings = [line for line in card.splitlines() if line.startswith("#")]
-    assert headings == [
-        "# Fairness of a model: Audit of 60 exams of 60 patients by gold labels",
-        "## Model",
-        "## Intended use of this audit",
-        "## Data and groups",
-        "## Rulers: what the model was judged by",
-        "## Results by group",
-        "## What may be said",
-        "## How it was found",
-        "## Caveats",
-    ]
-    assert "spine, v2" in card
-    assert "To choose between two models." in card
-    assert "- sex: F n = 30, M n = 30" in card
-    assert "provenance gold (drawn by experts)" in card
-    mean = dice[SEX == "F"].mean()
-    above = int((dice[SEX == "F"] > 0.8).sum())
-    assert f"| sex | F | 30 | {mean:.4f} | " in card
-    assert f"{above}/30 (" in card
-    assert "| site | A&#124;x | 20 |" in card
-    assert "groups differ" in card
-    assert "An exam succeeds beyond dice 0.8." in card
-    assert "is no evidence that there is none" in card
-    assert len(card.splitlines()) < 70
+FIELDS = [
+    *("Model details", "Intended use", "Factors", "Metrics", "Evaluation data", "Training data"),
+    *("Quantitative analyses", "What could have been missed", "Caveats and recommendations"),
+    "How this was made",
+]
 
 
-def test_a_card_without_names_says_so_and_keeps_the_general_use(dice: np.ndarray) -> None:
-    card = audit(dice).to_model_card()
-    assert "Not named by whoever made this card." in card
-    assert "It is no test of clinical benefit" in card
+def read_fields(card: str) -> dict[str, str]:
+    """Return what the card says below each heading; hold it to the fields of a card, and to a page."""
+    parts = dict(part.split("\n\n", 1) for part in card.split("\n## ")[1:])
+    assert list(parts) == FIELDS
+    assert len(card.split()) <= 600
+    return parts
 
 
-def test_many_results_are_counted_and_not_listed(dice: np.ndarray) -> None:
-    sites = {f"site{k}": np.roll(SITE, k) for k in range(20)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tr.AuditWarning)
-        result = tr.audit(dice, sites, provenance="gold", metric="dice")
-    card = result.to_model_card()
-    assert f"{len(result.by_group) - 40} more rows are in by_group" in card
-    assert f"{len(result.sentences) - 12} more sentences are in the result" in card
+def test_a_card_names_model_use_and_what_came_out(dice: np.ndarray) -> None:
+    found = audit(dice)
+    said = read_fields(found.to_model_card("spine, v2", "To choose between two models."))
+    assert said["Model details"] == "spine, v2\n"
+    assert said["Intended use"].startswith("- To choose between two models.\n- Out of scope")
+    assert "- sex: F (n 30), M (n 30)\n- site: A&#124;x (n 20), B (n 20)" in said["Factors"]
+    assert "- An exam succeeds by Dice > 0.8.\n- No margin was given" in said["Metrics"]
+    assert "The model, 60 exams of 60 patients." in said["Evaluation data"]
+    assert "(provenance gold), drawn by experts" in said["Evaluation data"]
+    assert found.sentences[0] in said["Quantitative analyses"]
+    gap = found.tests.set_index("grouping").loc["sex", "median_gap"]
+    row = f"| sex | differs in 1 of 1 score; all Dice {100 * gap:.2f} points &#91;"
+    assert row in said["Quantitative analyses"]
+    assert "Not named by whoever made this card." in audit(dice, alpha=0.01).to_model_card()
+    one, other = (
+        card.splitlines()[-1]
+        for card in (found.to_model_card(), audit(dice, alpha=0.01).to_model_card())
+    )
+    assert one != other, "the digest is of the settings"
 
 
-def test_a_comparison_names_both_rulers_and_a_risk_score_its_events(dice: np.ndarray) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tr.AuditWarning)
-        rulers = tr.compare(
-            {"expert": dice, "machine": 0.5 + dice / 2},
-            {"sex": SEX},
-            provenance={"expert": "gold", "machine": "silver"},
-            metric="dice",
+def test_two_rulers_and_five_groupings_are_one_page(dice: np.ndarray) -> None:
+    rng = np.random.default_rng(3)
+    about = {"sex": SEX, "site": SITE} | {
+        name: rng.choice([f"{name} {n}" for n in "abcdef"[:size]], 60)
+        for name, size in {"race": 3, "scanner": 2, "field": 2, "ward": 6}.items()
+    }
+
+    def spread(values: np.ndarray) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "dice_disc": values,
+                "dice_body": values - 0.01,
+                "hd95_disc": 10 * (1 - values),
+                "hd95_body": 9 * (1 - values),
+            }
         )
-        died = np.random.default_rng(2).random(60) < 0.5
-        risk = tr.audit_risk(died, dice, {"sex": SEX}, use="single_threshold", threshold=0.84)
-    card = rulers.to_model_card()
-    assert "- expert: provenance gold (drawn by experts)" in card
-    assert "- machine: provenance silver (drawn by a machine)" in card
-    assert "| grouping | group | ruler | n |" in card
-    card = risk.to_model_card()
-    assert f"60 rows, {int(died.sum())} with the event." in card
-    assert "People at or above 0.84 are selected." in card
-    assert "Rulers" not in card
-    auc = risk.by_group.iloc[0]
-    assert f"| {auc['n_events']} | {auc['n_non_events']} | {auc['auc']:.3f} &#91;" in card
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tr.AuditWarning)
+        found = tr.compare(
+            {"expert": spread(dice), "machine": spread(0.5 + dice / 2)}, about, success={"dice": 0.8},
+            provenance={"expert": "gold", "machine": "silver"}, margin={"dice": 2, "failures": 10},
+        )  # fmt: skip
+    said = read_fields(found.to_model_card())
+    assert "- expert (provenance gold)" in said["Evaluation data"].replace(
+        "expert: expert", "expert"
+    )
+    assert "drawn by a machine" in said["Evaluation data"]
+    assert "Margins: Dice 2 points, failures 10 %." in said["Metrics"]
+    assert (
+        "| by expert | by machine | what changing the ruler did |" in said["Quantitative analyses"]
+    )
+    assert "5 of 6 groupings" in said["Factors"]
+    assert "5 of 6 groupings" in said["Quantitative analyses"]
+
+
+def test_a_risk_score_has_the_same_fields(dice: np.ndarray) -> None:
+    died = np.random.default_rng(2).random(60) < 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tr.AuditWarning)
+        risk = tr.audit_risk(
+            died, dice, {"sex": SEX, "site": SITE}, use="single_threshold", threshold=0.84
+        )
+    said = read_fields(risk.to_model_card())
+    assert said["Evaluation data"] == f"60 rows, {int(died.sum())} with the event.\n"
+    assert "used for single threshold, selected at or above 0.84." in said["Metrics"]
+    row = risk.by_group.iloc[0]
+    told = f"{row['group']}: {row['auc']:.3f} ({row['low']:.3f} to {row['high']:.3f}), n {row['n_events']} × "
+    assert told in said["Quantitative analyses"]
+    reach = 100 * risk.power["detectable_difference"]
+    assert (
+        f"below {reach.min():.1f} points to {reach.max():.1f} points"
+        in said["What could have been missed"]
+    )
 
 
 def test_scores_are_drawn_by_group_and_side(dice: np.ndarray) -> None:

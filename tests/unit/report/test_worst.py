@@ -1,17 +1,15 @@
-"""The worst exam of each group as a picture, and the model card beside the page."""
+"""The worst exam of each group as a picture."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tworulers.report.card import gather_card
 from tworulers.report.findings import Findings, WorstExam
 from tworulers.report.gallery import picture_worst
 from tworulers.report.lay_out import lay_out
 from tworulers.report.view import list_exams, make_view
 from tworulers.report.withhold import withhold_small_groups
-from tworulers.report.words.model_card import write_card
 from tworulers.report.worst_figure import cut_slice, find_worst
 
 
@@ -63,13 +61,3 @@ def test_a_page_shows_them_and_a_shared_one_does_not(with_exams: Findings) -> No
     assert again == section.pictures[0], "equal pictures are equal bytes"
     shared = withhold_small_groups(replace(with_exams, suppress_below=2))
     assert "worst" not in [one.anchor for one in lay_out(shared)[1].sections]
-
-
-def test_the_card_says_what_the_page_says(findings: Findings) -> None:
-    headline, _ = lay_out(findings)
-    card = write_card(gather_card(make_view(findings), headline))
-    for heading in ("Model", "Data and groups", "What may be said", "How it was found", "Caveats"):
-        assert f"## {heading}\n" in card
-    assert headline.patients.split(";")[0] in card
-    assert "gold: provenance gold (drawn by experts)" in card
-    assert len(card.split()) < 1200

@@ -35,6 +35,9 @@ from tworulers.report.words.verdicts import (
 )
 from tworulers.schema.tables import list_rows
 
+UNNAMED = "model"
+"""What a model is called that nobody named."""
+
 CHANGED_RULER = "What changing the ruler did"
 CHANGED_MODEL = "What became of the gap"
 
@@ -176,7 +179,8 @@ def say_of_ruler(view: View) -> str:
 
 def _name_models(view: View) -> str:
     if view.models is None:
-        return f"The {view.first.result.regime} model"
+        regime = view.first.result.regime
+        return "The model" if regime == UNNAMED else f"The {regime} model"
     return f"The models {view.models.base} and {view.models.other}"
 
 
@@ -331,8 +335,8 @@ def _remark_on_chance(judged: Sequence[ShownAudit]) -> list[str]:
     return [f"In random groups, which mean nothing, {'; '.join(found)}."] if found else []
 
 
-def remark_on_size(view: View) -> list[str]:
-    """Say how large a gap could have been missed, and which groups are too small to judge."""
+def remark_on_size(view: View, most: int | None = None) -> list[str]:
+    """Say how large a gap could have been missed, and which groups are too small to judge, of at most so many."""
     judged, remarks = view.first, []
     power = view.score.of(judged.result.power)
     if len(power):
@@ -352,7 +356,8 @@ def remark_on_size(view: View) -> list[str]:
         if text
     ]
     if small:
-        remarks.append(f"Too small for a verdict: {'; '.join(small)}.")
+        more = [f"and {len(small[most:])} more"] if most is not None and small[most:] else []
+        remarks.append(f"Too small for a verdict: {'; '.join([*small[:most], *more])}.")
     return remarks
 
 

@@ -1,5 +1,8 @@
 """How a verdict was reached: a paragraph ready for a paper, with its sources, made from the settings of the audit."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from tworulers.battery.audit import AuditResult
 from tworulers.diagnosis.comparison import Comparison
 from tworulers.report.tables import write_count
@@ -59,9 +62,10 @@ def write_methods(result: AuditResult, change: Comparison | None = None) -> list
     return [text, " ".join(cited)]
 
 
-def _tell_scores(result: AuditResult) -> str:
+def tell_measured(result: AuditResult, cite: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Name the metrics, each with what is cited for it, and the structures."""
     names = [
-        f"{result.metrics[name].title}{f' ({OF_METRIC[name]})' if name in OF_METRIC else ''}"
+        f"{result.metrics[name].title}{f' ({cite[name]})' if name in cite else ''}"
         for name in result.settings.metrics
         if name in result.metrics
     ]
@@ -70,11 +74,15 @@ def _tell_scores(result: AuditResult) -> str:
     of = [write_count(len(single), "structure")] * bool(single)
     if MACRO in structures:
         of.append("their mean (macro)" if single else "the mean over structures (macro)")
+    return f"{', '.join(names)} in {' and '.join(of)}."
+
+
+def _tell_scores(result: AuditResult) -> str:
     exams = f"{write_count(result.n_exams, 'exam')} of {write_count(result.n_patients, 'patient')}"
     groupings = ", ".join(dict.fromkeys(result.groupings["title"]))
     return (
         f"Predictions of {exams} were scored against reference labels {DRAWN_BY[result.provenance]} by "
-        f"{', '.join(names)} in {' and '.join(of)}. Groups: {groupings}."
+        f"{tell_measured(result, OF_METRIC)} Groups: {groupings}."
     )
 
 
@@ -107,16 +115,21 @@ def _tell_answers(result: AuditResult) -> str:
     )
 
 
-def _tell_rates(result: AuditResult) -> str:
+def tell_successes(result: AuditResult) -> str:
+    """Say by which thresholds an exam succeeds; nothing without any."""
     rules = [
         f"{result.metrics[name].title} {result.metrics[name].write_success(value)}"
         for name, value in result.settings.thresholds.items()
         if name in result.metrics
     ]
-    if not rules:
+    return f"An exam succeeds by {', '.join(rules)}." if rules else ""
+
+
+def _tell_rates(result: AuditResult) -> str:
+    if not (rules := tell_successes(result)):
         return ""
     return (
-        f"An exam succeeds by {', '.join(rules)}; ratios of success rates have bootstrap intervals (Efron 1987), "
+        f"{rules[:-1]}; ratios of success rates have bootstrap intervals (Efron 1987), "
         "differences Newcombe's (Newcombe 1998)."
     )
 
