@@ -20,10 +20,12 @@ from small_line import NETWORK, ROOT
 from tworulers.io.paths import Layout
 from tworulers.runner.tracking.live import showing_training
 from tworulers.runner.tracking.store import PATIENCE_S, connect
+from tworulers.runner.tracking.trainings import list_folds
 from tworulers.schema.settings import Configuration, Dataset, Paths, Regime, Settings, Tracking
 
 SETTINGS = Tracking(name="local", experiment="tworulers-phantom", system_metrics=False)
 PLACE = Path("artifacts/toy/models/mix/2d")
+JOBS_PLACE = PLACE.with_name("3d_fullres")
 MADE_FROM = {"recipe.epochs": 4, "labels": "sha256:0"}
 
 
@@ -44,11 +46,15 @@ def make_epoch(number: int) -> dict[str, float]:
 
 
 def watch(
-    root: Path, epochs: list[tuple[int, int]], made_from: dict[str, Any], settings: Settings
+    root: Path,
+    epochs: list[tuple[int, int]],
+    made_from: dict[str, Any],
+    settings: Settings,
+    place: Path = PLACE,
 ) -> None:
     layout = Layout(root, root / "artifacts/toy", root / "artifacts/toy")
     with showing_training(
-        root / PLACE, "train · mix 2d", made_from, settings, layout, time.time() - 9
+        root / place, "train · mix 2d", made_from, settings, layout, time.time() - 9
     ) as live:
         assert live is not None
         for fold, epoch in epochs:
@@ -57,14 +63,24 @@ def watch(
             raise KeyboardInterrupt
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a store of its own."""
+    # So that no import takes the time that a training waits for MLflow when it ends.
+    import_module("pytorch_lightning.loggers")
+    root = tmp_path_factory.mktemp("runs")
+    look(root)
+    return root
+
+
 @cache
 def look(root: Path) -> tuple[Any, str]:
     return connect(root, SETTINGS)
 
 
-def list_trainings(root: Path) -> list[Any]:
+def list_trainings(root: Path, place: Path = PLACE) -> list[Any]:
     client, experiment = look(root)
-    condition = "tags.stage = 'train'"
+    condition = f"tags.stage = 'train' and tags.folder = '{place}'"
     return list(client.search_runs([experiment], condition, order_by=["attributes.start_time"]))
 
 
@@ -80,25 +96,60 @@ def list_points(root: Path, parent: str, metric: str = "train_loss") -> dict[str
     }
 
 
-def test_a_training_is_gone_on_with_in_its_run_and_another_ends_it(tmp_path: Path) -> None:
-    # So that no import takes the time that a training waits for MLflow when it ends.
-    import_module("pytorch_lightning.loggers")
-    look(tmp_path)
+def test_a_training_is_gone_on_with_in_its_run_and_another_ends_it(runs: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        watch(tmp_path, [(0, 0), (1, 0), (0, 1)], MADE_FROM, compose())
-    (first,) = list_trainings(tmp_path)
+        watch(runs, [(0, 0), (1, 0), (0, 1)], MADE_FROM, compose())
+    (first,) = list_trainings(runs)
     assert (first.info.status, first.data.params) == ("KILLED", {"recipe.epochs": "4"})
     assert first.info.end_time - first.info.start_time >= 9000
     # the newest checkpoint is older than the last epoch that was shown
-    watch(tmp_path, [(0, 1), (0, 2), (1, 1), (1, 2)], MADE_FROM, compose())
-    (again,) = list_trainings(tmp_path)
+    watch(runs, [(0, 1), (0, 2), (1, 1), (1, 2)], MADE_FROM, compose())
+    (again,) = list_trainings(runs)
     assert (again.info.run_id, again.info.status) == (first.info.run_id, "FINISHED")
-    assert list_points(tmp_path, first.info.run_id) == {"0": [0, 1, 2], "1": [0, 1, 2]}
-    assert list_points(tmp_path, first.info.run_id, "val_loss") == {"0": [], "1": []}
-    watch(tmp_path, [(0, 0)], {**MADE_FROM, "recipe.epochs": 5}, compose())
-    first, other = list_trainings(tmp_path)
+    assert list_points(runs, first.info.run_id) == {"0": [0, 1, 2], "1": [0, 1, 2]}
+    assert list_points(runs, first.info.run_id, "val_loss") == {"0": [], "1": []}
+    watch(runs, [(0, 0)], {**MADE_FROM, "recipe.epochs": 5}, compose())
+    first, other = list_trainings(runs)
     assert [run.data.tags["superseded"] for run in (first, other)] == ["yes", "no"]
     assert "MLFLOW_TRACKING_URI" not in os.environ
+
+
+def test_jobs_of_one_fold_share_a_run_that_ends_with_the_last(runs: Path) -> None:
+    jobs = [compose(), compose(), compose()]
+    for fold, job in enumerate(jobs):
+        job.configuration.fold, job.grid.folds = fold, [0, 1, 2]
+
+    def status() -> list[str]:
+        """Return that of the training, and of the runs of its folds."""
+        client, experiment = look(runs)
+        (training,) = list_trainings(runs, JOBS_PLACE)
+        there = list_folds(client, experiment, training)
+        return [training.info.status, *(there[fold].info.status for fold in sorted(there))]
+
+    layout = Layout(runs, runs / "artifacts/toy", runs / "artifacts/toy")
+    about = (runs / JOBS_PLACE, "train · mix 2d", MADE_FROM)
+    with showing_training(*about, jobs[0], layout, time.time()) as longest:
+        assert longest is not None
+        longest.report(0, make_epoch(0))
+        while not list_trainings(runs, JOBS_PLACE) or status()[1:] != ["RUNNING"]:
+            assert not longest.failed
+            time.sleep(0.1)
+        with pytest.raises(KeyboardInterrupt):
+            watch(runs, [(1, epoch) for epoch in range(3)], MADE_FROM, jobs[1], JOBS_PLACE)
+        assert status() == ["RUNNING", "RUNNING", "KILLED"]
+    assert status() == ["KILLED", "FINISHED", "KILLED"]
+    watch(runs, [(1, 3)], MADE_FROM, jobs[1], JOBS_PLACE)
+    assert status() == ["RUNNING", "FINISHED", "FINISHED"]
+    with pytest.raises(MemoryError), showing_training(*about, jobs[2], layout, 0.0):
+        raise MemoryError
+    assert status() == ["FAILED", "FINISHED", "FINISHED", "FAILED"]
+    watch(runs, [(2, 0)], MADE_FROM, jobs[2], JOBS_PLACE)
+    assert status() == ["FINISHED"] * 4
+    # One of them trained again meets folds that are there.
+    for fold in (0, 2):
+        (runs / JOBS_PLACE / f"fold_{fold}").mkdir(parents=True)
+    watch(runs, [(1, 0)], MADE_FROM, jobs[1], JOBS_PLACE)
+    assert [run.info.status for run in list_trainings(runs, JOBS_PLACE)] == ["FINISHED"] * 2
 
 
 def test_a_training_is_shown_only_where_runs_are(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """MLflow shows copies: every name is taken, nothing undefined is hidden, and publishing twice changes nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tworulers.io.records import write_json
+from tworulers.io.resume import STAMP
 from tworulers.runner.tracking import RunRecord, write_record
 from tworulers.runner.tracking.names import name_metrics, slug
 from tworulers.runner.tracking.publishing import publish
 from tworulers.runner.tracking.siblings import find_families
 from tworulers.runner.tracking.store import connect
+from tworulers.runner.tracking.trainings import name_training, open_training
 from tworulers.schema.settings import Tracking
 from tworulers.stages.publish import sort_results
 
@@ -95,6 +99,31 @@ def test_a_result_is_published_once_whole_and_linked_to_the_other_ruler(store: P
     assert f"/runs/{ids[0]}" in second.data.tags["mlflow.note.content"]
     assert [point.value for point in client.get_metric_history(ids[0], "loss")] == [2.0, 1.0]
     assert "risk.md" in {artifact.path for artifact in client.list_artifacts(ids[0])}
+
+
+def test_a_training_made_again_is_shown_by_one_run_and_another_result_by_its_own(
+    store: Path,
+) -> None:
+    client, experiment = connect(store, SETTINGS)
+    folder = store / "artifacts" / "toy" / "models" / "mix" / "2d"
+    folder.mkdir(parents=True)
+    place, made_from = folder.relative_to(store).as_posix(), {"recipe.epochs": 4}
+    write_json(made_from, folder / STAMP)
+    watched, shown = [], []
+    for dice in (0.7, 0.7, 0.8):
+        key = name_training(place, made_from)
+        run = open_training(client, experiment, key, "train", {"folder": place}, 0.0)
+        client.set_terminated(run)
+        made = replace(record("gold", metrics={"dice": dice}), stage="train", name="train")
+        write_record(made, folder)
+        watched.append(run)
+        shown.append(publish(folder, store, SETTINGS))
+    first, again, other = watched
+    assert shown == [first, first, other]
+    told = {run: client.get_run(run) for run in watched}
+    assert [told[run].data.tags["superseded"] for run in watched] == ["yes", "yes", "no"]
+    assert [told[run].data.metrics for run in watched] == [{"dice": 0.7}, {}, {"dice": 0.8}]
+    assert told[again].info.run_name == told[first].info.run_name == "train (superseded)"
 
 
 def test_a_new_result_of_the_same_folder_supersedes_the_old_run(store: Path) -> None:

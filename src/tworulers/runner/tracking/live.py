@@ -13,11 +13,14 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
+from filelock import FileLock
+
 from tworulers.io.paths import Layout
 from tworulers.io.resume import DIGEST, Stamp
 from tworulers.runner.tracking.publishing import explain
-from tworulers.runner.tracking.store import PATIENCE_S, connect, find_address
+from tworulers.runner.tracking.store import PATIENCE_S, connect, find_address, wait_for_lock
 from tworulers.runner.tracking.trainings import (
+    end_fold,
     end_training,
     find_last_step,
     list_folds,
@@ -110,6 +113,8 @@ class LiveTraining:
             if fold not in self._loggers:
                 began = ended - float(epoch["seconds"])
                 run = open_fold(client, experiment, parent, fold, self.name, began)
+                # A job of another fold may have ended the training meanwhile.
+                client.update_run(parent, status="RUNNING")
                 self._loggers[fold], self._last[fold] = self._make_logger(run), -1
             step = int(epoch["epoch"])
             # A fold that goes on from a checkpoint repeats the epochs after it.
@@ -130,11 +135,15 @@ class LiveTraining:
 
         tracking = self.settings.tracking
         client, experiment = connect(self.root, tracking)
-        parent = open_training(client, experiment, self.key, self.name, self.tags, self.began)
+        with self._alone_with_its_run():
+            parent = open_training(client, experiment, self.key, self.name, self.tags, self.began)
         there = client.get_run(parent)
         new = {name: value for name, value in self.said.items() if name not in there.data.params}
         client.log_batch(parent, params=[Param(name, str(value)) for name, value in new.items()])
+        alone = self.settings.configuration.fold
         for fold, run in list_folds(client, experiment, parent).items():
+            if alone is not None and fold != str(alone):
+                continue
             client.update_run(run.info.run_id, status="RUNNING")
             self._loggers[fold] = self._make_logger(run.info.run_id)
             self._last[fold] = find_last_step(run, ["train_loss"])
@@ -165,7 +174,22 @@ class LiveTraining:
         client, experiment, parent = self._opened
         if self._monitor is not None:
             self._monitor.finish()
-        end_training(client, parent, list_folds(client, experiment, parent), status)
+        alone = self.settings.configuration.fold
+        with self._alone_with_its_run():
+            if alone is None:
+                end_training(client, parent, list_folds(client, experiment, parent), status)
+                return
+            if str(alone) not in self._loggers:
+                open_fold(client, experiment, parent, str(alone), self.name, self.began)
+            model = self.root / self.tags["folder"]
+            folds = self.settings.grid.folds
+            lacking = [str(fold) for fold in folds if not (model / f"fold_{fold}").is_dir()]
+            end_fold(client, experiment, parent, str(alone), status, lacking)
+
+    def _alone_with_its_run(self) -> FileLock:
+        """Keep other jobs away from the run of a training while this one opens or ends it."""
+        lock = self.root / "mlruns" / f".train_{self.key[0]}.lock"
+        return FileLock(lock, timeout=wait_for_lock())
 
     def _warn(self, error: Exception) -> None:
         """Say once that this training cannot be watched just now."""

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,31 @@ def end_training(client: Any, parent: str, folds: Mapping[str, Any], status: str
         if run.info.status != "FINISHED":
             client.set_terminated(run.info.run_id, status)
     client.set_terminated(parent, status)
+
+
+def end_fold(
+    client: Any, experiment: str, parent: str, alone: str, status: str, lacking: Collection[str]
+) -> None:
+    """End the run of the one fold that a job trains, and that of its training unless other folds are yet to come.
+
+    Parameters
+    ----------
+    client, experiment : MLflow's client, and the id of the experiment.
+    parent : the run of the training.
+    alone, status : the fold, and how it ended.
+    lacking : folds of the model that are not there.
+    """
+    runs = list_folds(client, experiment, parent)
+    client.set_terminated(runs[alone].info.run_id, status)
+    found = {fold: run.info.status for fold, run in runs.items()}
+    # A fold that is there was finished, whatever MLflow saw of it.
+    ended = {fold: one for fold, one in found.items() if fold in lacking or one == "RUNNING"}
+    ended[alone] = status
+    if "RUNNING" in ended.values():
+        return
+    worst = next((one for one in ("FAILED", "KILLED") if one in ended.values()), "FINISHED")
+    if worst != "FINISHED" or set(lacking) <= ended.keys():
+        client.set_terminated(parent, worst)
 
 
 def find_last_step(run: Any, metrics: Sequence[str]) -> int:
