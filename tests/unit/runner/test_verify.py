@@ -117,6 +117,60 @@ def test_words_count_and_the_numbers_in_them_do_not(
     assert any("the # rulers agree | the # rulers differ" in line for line in told)
 
 
+def test_words_of_a_p_near_its_level_are_listed_and_all_others_differ(
+    result: Path, other: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write(folder: Path, p: float, answer: str, post_hoc: list[str]) -> None:
+        """Write what an audit says of sex, by Dice, at a p, with other tests far from their level."""
+        tests = make_tests().assign(p_verdict=p, p_verdict_fdr=[p, 0.3, 0.4], p_within_holm=0.9)
+        tests["answer"] = [answer, "cannot_say", "cannot_say"]
+        write_table(tests, folder / TESTS, SCHEMA_VERSION)
+        pairs = pd.DataFrame({"metric": "dice", "structure": "macro", "grouping": post_hoc})
+        write_table(
+            pairs.assign(significant=True),
+            folder / TESTS.replace("tests", "posthoc"),
+            SCHEMA_VERSION,
+        )
+        said = pd.DataFrame(
+            {"family": "main", "grouping": ["sex"], "sentence": [f"Sex: {answer}."]}
+        )
+        write_table(said, folder / SENTENCES, SCHEMA_VERSION)
+        write_json({"answer": f"by expert labels: {answer}"}, folder / "report/summary.json")
+
+    record = tmp_path / "record.json"
+    write(result, 0.04, "differs", ["sex"])
+    assert run(result, "--record", record) == 0
+    write(other, 0.3, "cannot_say", [])
+    # Near in one of both is enough, and in a record as in a folder.
+    for first, second in ((result, other), (other, result), (other, record)):
+        capsys.readouterr()
+        assert run(first, second) == 0
+        told = capsys.readouterr().out.splitlines()
+        assert told[0].endswith("the same words: the same")
+        assert "words that a p within a factor of 2 of 0.05 settled" in told[1]
+        assert [line.split()[0].rpartition("/")[2] for line in told[3:]] == [
+            *("posthoc.parquet", "sentences.parquet", "tests.parquet", "summary.json")
+        ]
+    assert run(other, record, "--factor", "1.2") == 1
+    # Neither a mean nor what another test says is near anything.
+    write_table(make_scores(0.02), other / SCORES)
+    capsys.readouterr()
+    assert run(other, record) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].endswith("1 difference")
+    assert SCORES in told[2]
+    write_table(make_scores(), other / SCORES)
+    write(result, 0.02, "differs", ["sex"])
+    assert run(result, other) == 1
+    assert "near its level" not in capsys.readouterr().out.splitlines()[-1]
+    write(result, 0.04, "differs", ["sex"])
+    far = pd.read_parquet(other / TESTS).assign(answer=["differs", "differs", "cannot_say"])
+    write_table(far, other / TESTS, SCHEMA_VERSION)
+    capsys.readouterr()
+    assert run(result, other) == 1
+    assert "main/dice/macro/age: cannot_say | differs" in capsys.readouterr().out
+
+
 def test_missing_tables_and_rows_are_named(
     result: Path, other: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from tworulers.runner.verify.gist import (
     write_gist,
 )
 from tworulers.runner.verify.locked import compare_locked
+from tworulers.runner.verify.near import Level
 from tworulers.runner.verify.unequal import Unequal, compare_files
 from tworulers.runner.verify.versions import find_other_versions
 
@@ -27,7 +28,8 @@ ABOUT = """\
 Compare two results: folders such as artifacts/phantom or audits/mix/gold, or a folder and what is recorded of it.
 
 Across machines, as it is without --exact: the means of all scores, overall and by group, within tolerances, and the
-same words in answers, verdicts and sentences, their numbers left apart. B may be a record that --record wrote.
+same words in answers, verdicts and sentences, their numbers left apart. Words that a p near its level settled, in A
+or B, are listed and count as the same. B may be a record that --record wrote.
 On one machine, with --exact: every file byte by byte. B may be a dvc.lock, whose hashes the files have to have.
 """
 STATUSES = "Exit status: 0 the same, 1 different, 2 nothing that can be compared."
@@ -48,11 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ALIKE
         if asked.other is None:
             raise UnusableError("give a second result to compare with, or --record FILE")
-        tolerance = Tolerance(asked.points, asked.share)
+        tolerance, level = Tolerance(asked.points, asked.share), Level(asked.level, asked.factor)
         found = (
             compare_exactly(asked.one, asked.other)
             if asked.exact
-            else list(compare_gists(open_gist(asked.one), open_gist(asked.other), tolerance))
+            else compare_gists(open_gist(asked.one), open_gist(asked.other), tolerance, level)
         )
     except (ValueError, OSError) as error:
         say_error(error)
@@ -63,10 +65,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else f"means within {tolerance.points:g} (beyond 1: within {tolerance.share:.0%}), the same words"
     )
     told = f"{asked.one} and {asked.other}, {how}"
-    say(f"{told}: {count(len(found), 'difference') if found else 'the same'}")
-    for line in list_lines(found):
+    unequal, near = ([one for one in found if one.near is is_near] for is_near in (False, True))
+    say(f"{told}: {count(len(unequal), 'difference') if unequal else 'the same'}")
+    for line in list_lines(unequal):
         say(line)
-    return UNEQUAL if found else ALIKE
+    if near:
+        say(
+            f"near its level, and no difference: words that a p within a factor of {level.factor:g} of "
+            f"{level.level:g} settled, in either"
+        )
+        for line in list_lines(near):
+            say(line)
+    return UNEQUAL if unequal else ALIKE
 
 
 def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -85,6 +95,10 @@ def read_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--share", type=float, default=0.05, help="tolerance of larger ones, of their size (.05)"
+    )
+    parser.add_argument("--level", type=float, default=0.05, help="that p are held to (.05)")
+    parser.add_argument(
+        "--factor", type=float, default=2.0, help="by which a p near its level may miss it (2)"
     )
     parser.add_argument(
         "--record", metavar="FILE", type=Path, help="write the means and words of A"

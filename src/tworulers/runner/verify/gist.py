@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 
 from tworulers.io.records import VERSION, write_text
+from tworulers.runner.verify.near import REPORT, Level, find_near
 from tworulers.runner.verify.unequal import (
+    FEW,
     Agree,
     Mask,
     Unequal,
@@ -37,13 +39,22 @@ QUOTED = {
     "groups.parquet": ("n",),
     "overall.parquet": ("sd",),
     "power.parquet": ("detectable_gap",),
-    "tests.parquet": ("n_needed",),
+    "flips.parquet": ("p_verdict_fdr_base", "p_verdict_fdr_other"),
+    "tests.parquet": ("n_needed", "p_verdict", "p_verdict_fdr", "p_within_holm"),
     "verdicts.parquet": (
         *("p_verdict_fdr_base", "p_verdict_fdr_other", "gap_base", "gap_other", "vcr_mad"),
-        *("gap_over_noise", "gap_part", "noise_part", "swap_p", "swap_p_fdr"),
+        *(
+            "gap_over_noise",
+            "gap_part",
+            "noise_part",
+            "swap_p",
+            "swap_p_fdr",
+            "p_fdr_own_exchanged",
+        ),
     ),
 }
-"""By table: further numbers, kept in a record since documents quote them. None is compared: a p moves too far."""
+"""By table: further numbers, kept in a record since documents quote them, or since words are settled by them. None is
+compared: a p moves too far."""
 
 SAID = frozenset({"question", "answer", "remarks", "sentences", "verdict"})
 """The keys of JSON documents below which texts for readers stand."""
@@ -148,16 +159,46 @@ def part_numbers(text: str) -> str:
     return NUMBER.sub("#", text)
 
 
-def compare_gists(one: Gist, other: Gist, tolerance: Tolerance) -> Iterator[Unequal]:
-    """Compare means within a tolerance, and words letter by letter, table by table."""
+def compare_gists(one: Gist, other: Gist, tolerance: Tolerance, level: Level) -> list[Unequal]:
+    """Compare means within a tolerance, and words letter by letter, table by table.
+
+    Words that a p near its level settled, in either result, are told apart from other differences (`near`); so are
+    those of the report's summary where there are such.
+    """
+    known = (one, other)
+    one, other = _leave_out_quoted(one), _leave_out_quoted(other)
+    found = list(find_missing(one, other))
+    for name in sorted(one.keys() & other.keys(), key=lambda name: (name == REPORT, name)):
+        rows = one[name].index.union(other[name].index)
+        near = find_near(name, rows, known, level)
+        if name == REPORT and any(unequal.near for unequal in found):
+            near = set(rows)
+        found += _compare_table(name, one[name], other[name], tolerance, near)
+    return found
+
+
+def _compare_table(
+    name: str, one: pd.DataFrame, other: pd.DataFrame, tolerance: Tolerance, near: set[str]
+) -> Iterator[Unequal]:
+    """Compare the means and words of a table; the words of some rows are `near`."""
+    lone = [row for row in one.index.symmetric_difference(other.index) if row in near]
+    if lone:
+        told = f"only in one: {', '.join(lone[:FEW])}"
+        yield Unequal(name, "(rows)", len(lone), max(len(one), len(other)), note=told, near=True)
+    left, right = (table.drop(index=lone, errors="ignore") for table in (one, other))
 
     def choose(column: str) -> Agree:
-        return tolerance.agree if column in MEANS else _read_alike
+        if column in MEANS:
+            return tolerance.agree
+        return lambda one, other: _read_alike(one, other) | one.index.isin(near)
 
-    one, other = _leave_out_quoted(one), _leave_out_quoted(other)
-    yield from find_missing(one, other)
-    for name in sorted(one.keys() & other.keys()):
-        yield from compare_frames(name, one[name], other[name], choose)
+    yield from compare_frames(name, left, right, choose)
+    rows = [row for row in left.index.intersection(right.index) if row in near]
+    words = [column for column in left.columns if column in right and column not in MEANS]
+    read = compare_frames(
+        name, left.loc[rows, words], right.loc[rows, words], lambda _: _read_alike
+    )
+    yield from (replace(unequal, near=True) for unequal in read)
 
 
 def write_gist(gist: Gist, path: Path) -> None:

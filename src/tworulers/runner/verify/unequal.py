@@ -24,7 +24,10 @@ FEW = 3
 
 @dataclass(frozen=True)
 class Unequal:
-    """A way in which a table or file differs: in `rows` of `of`; `largest` is NaN where nothing can be subtracted."""
+    """A way in which a table or file differs: in `rows` of `of`; `largest` is NaN where nothing can be subtracted.
+
+    `near` says of words that a p near its level settled them.
+    """
 
     table: str
     column: str
@@ -32,6 +35,7 @@ class Unequal:
     of: int
     largest: float = float("nan")
     note: str = ""
+    near: bool = False
 
 
 def list_contents(folder: Path) -> dict[str, Path]:
