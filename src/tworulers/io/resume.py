@@ -26,8 +26,8 @@ DIGEST = "sha256:"
 UNFINISHED = re.compile(r"\.\d+\.")
 """What the name of a file begins with that a killed process was writing."""
 
-FEW = 3
-"""How many files of other content are named."""
+FEW, LONG = 3, 40
+"""How many files of other content are named, and how long a value may be where several are told."""
 
 Stamp = dict[str, Any]
 """By what work depends on: the value of a setting, the digest of anything else, or digests by file."""
@@ -94,19 +94,29 @@ def read_stamp(path: Path) -> Stamp | None:
     return content if isinstance(content, dict) else None
 
 
-def tell_difference(before: Stamp | None, now: Stamp) -> str:
-    """Say what two stamps differ in, with both values of a setting; nothing where they are equal."""
+def tell_difference(before: Stamp | None, now: Stamp, most: int | None = None) -> str:
+    """Say what two stamps differ in, with both values of a setting; nothing where they are equal.
+
+    Of more than `most` differences the first are told, long values cut short, and how many others there are.
+    """
     if before is None:
         return f"it is not said what it was made from ({STAMP} is missing or damaged)"
     now = json.loads(json.dumps(now))
     pairs = {name: (before.get(name), now.get(name)) for name in {**before, **now}}
-    return ", ".join(
+    told = [
         _tell_other(name, was, given)
         if DIGEST in f"{was}{given}"
-        else f"{name} was {was}, now {given}"
+        else f"{name} was {_cut(was, most)}, now {_cut(given, most)}"
         for name, (was, given) in pairs.items()
         if was != given
-    )
+    ]
+    more = f" and {len(told[most:])} more" if most is not None and told[most:] else ""
+    return ", ".join(told[:most]) + more
+
+
+def _cut(value: Any, most: int | None) -> str:
+    text = str(value)
+    return text if most is None or len(text) <= LONG else f"{text[:LONG]}..."
 
 
 def _tell_other(name: str, was: Any, given: Any) -> str:

@@ -77,6 +77,10 @@ MASKS = {"owner": 0o077, "group": 0o027, "all": 0o022}
 """What is taken from the rights of new files, by who may read them."""
 
 
+MOST_TOLD = 5
+"""Settings that are told of a result that was replaced by one of others."""
+
+
 @telling_interruption()
 def run_stage(stage: Stage, wiring: Wiring | None = None) -> None:
     """Run a stage as a command, with Hydra's overrides and multirun.
@@ -274,10 +278,11 @@ def _keep_record(
     if settings.report.shared:
         tags[SHARED] = "yes"
     stood = None if before is None else read_kept(before)
-    replaced = "" if stood is None else tell_difference(dict(flatten(stood)), params)
+    replaced = "" if stood is None else tell_difference(dict(flatten(stood)), params, MOST_TOLD)
     if replaced and "DVC_STAGE" not in os.environ:
         say(
-            f"{layout.show(folder)} replaced a result of other settings: {replaced}; paths=sweep keeps both"
+            f"{layout.show(folder)} replaced a result of other settings: {replaced}; its config.yaml has those of now, "
+            "and paths=sweep keeps both"
         )
     with written_beside(folder / "config.yaml") as temporary:
         OmegaConf.save(OmegaConf.create(read), temporary)

@@ -69,6 +69,10 @@ def test_other_files_are_named_and_the_further_ones_counted() -> None:
     assert tell_difference(before, other) == "other code in a.py, b.py, c.py and 4 more"
     assert tell_difference({}, one) == "other code"
     assert tell_difference(before, before) == ""
+    many = {**dict.fromkeys("abcdefg", 1), "a": "x" * 99}
+    said = tell_difference({}, many, 5)
+    assert said.startswith(f"a was None, now {'x' * 40}..., b was None, now 1, ")
+    assert said.endswith("e was None, now 1 and 2 more")
 
 
 def test_work_with_a_broken_stamp_is_begun_anew(tmp_path: Path) -> None:
