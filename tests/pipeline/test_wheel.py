@@ -95,6 +95,12 @@ def test_a_table_is_audited_from_an_empty_folder(installed: Path, tmp_path: Path
     assert Path(told["audits"][0]["path"]).is_relative_to(tmp_path / "artifacts")
 
 
+def test_the_notebook_runs_of_the_wheel_alone(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "python", ROOT / "tests/notebook.py", within=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"ran with {installed.parent}" in done.stdout
+
+
 def test_two_folders_are_judged_with_a_grouping_of_the_users_own(
     installed: Path, tmp_path: Path
 ) -> None:
