@@ -26,7 +26,7 @@ from tworulers.ingest.score_cells import (
     merge_structures,
     spread_cells,
 )
-from tworulers.ingest.table_macro import add_macro
+from tworulers.ingest.table_macro import add_macro, name_structures
 from tworulers.ingest.text_table import FIRST_ROW, keep_rows, read_text_table
 from tworulers.metrics.registry import METRICS
 from tworulers.schema.metric import Metric
@@ -119,7 +119,7 @@ def _tell_read(parts: Sequence[pd.DataFrame], file: str) -> str:
     metrics: dict[str, list[str]] = {}
     for structure, metric in scores[["structure", "metric"]].drop_duplicates().values.tolist():
         metrics.setdefault(metric, []).append(structure)
-    listed = "; ".join(f"{metric} of {', '.join(names)}" for metric, names in metrics.items())
+    listed = "; ".join(f"{metric} of {name_structures(names)}" for metric, names in metrics.items())
     return f"{Path(file).name}: {scores['exam_id'].nunique()} exams with {listed}"
 
 

@@ -1,9 +1,21 @@
 """The macro score of a ready table that has several structures and no macro of its own."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from tworulers.metrics.macro import average_structures, count_partial, list_structures, require_rule
 from tworulers.schema.settings import MACRO
+
+MOST_NAMED, FIRST_NAMED = 12, 5
+"""Structures that a line names, and how many of more."""
+
+
+def name_structures(names: Sequence[str]) -> str:
+    """Name structures in a line; of many the first ones, and how many more there are."""
+    if len(names) <= MOST_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:FIRST_NAMED])} and {len(names) - FIRST_NAMED} more"
 
 
 def add_macro(scores: pd.DataFrame, rule: str, notes: list[str]) -> pd.DataFrame:
@@ -23,7 +35,7 @@ def add_macro(scores: pd.DataFrame, rule: str, notes: list[str]) -> pd.DataFrame
             continue
         macro = _average(part[part["structure"].isin(structures)], structures, rule)
         added.append(macro.assign(structure=MACRO, metric=metric))
-        notes.append(f"macro {metric} is the plain mean of {', '.join(structures)}")
+        notes.append(f"macro {metric} is the plain mean of {name_structures(structures)}")
         if partial := count_partial(added[-1]).get(str(metric), 0):
             notes[-1] += (
                 f"; {partial} of {len(macro)} exams: over the structures that are defined "

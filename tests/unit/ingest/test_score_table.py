@@ -42,6 +42,15 @@ def test_wide_columns_are_understood_and_macro_added(tmp_path: Path) -> None:
     assert np.isnan(whole.loc[("010", "macro", "dice"), "value"])
 
 
+def test_of_many_structures_a_line_names_the_first(tmp_path: Path) -> None:
+    columns = [f"dice_part{n:03}" for n in range(118)]
+    text = ",".join(["exam_id", *columns]) + "\ne1" + ",0.9" * 118 + "\ne2" + ",0.8" * 118 + "\n"
+    notes = read_score_table(ScoreTable(write(tmp_path, text), provenance="gold"), "gold").notes
+    named = "part000, part001, part002, part003, part004 and 11"
+    assert f"macro dice is the plain mean of {named}3 more" in notes
+    assert any(note.endswith(f"2 exams with dice of {named}4 more") for note in notes)
+
+
 def test_mapped_columns_and_a_cohort_of_their_own(tmp_path: Path) -> None:
     scores = write(tmp_path, "Fall;Dice A\n1;0.9\n2;-1\n")
     people = write(tmp_path, "case\tperson\tage\trace\n1\tp\t054Y\tWhite\n2\tp\t> 89\t\n", "p.tsv")
