@@ -10,6 +10,7 @@ MENDED = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<div class="math-wrapper': '<div tabindex="0" class="math-wrapper',
     "<pre><span></span>": '<pre tabindex="0"><span></span>',
     '<th class="head"><p></p></th>': "<td></td>",
 }

@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from page_in_browser import NARROW, WIDE, look, open_browser
 from tworulers.battery.audit import AuditResult, audit_scores
 from tworulers.report.choose import MOST_GROUPINGS, MOST_ROWS, MOST_SCORES
 from tworulers.report.findings import Findings, ShownAudit
@@ -15,6 +17,7 @@ from tworulers.report.lay_out import lay_out
 from tworulers.report.page import Page, render_page
 from tworulers.report.style import WIDEST
 from tworulers.report.view import MOST_GROUPS
+from tworulers.runner.page import write_files
 from tworulers.schema.settings import Audit
 from tworulers.schema.sources import Attributes, Grouping
 
@@ -100,3 +103,18 @@ def test_what_is_not_shown_can_be_downloaded(many: Page) -> None:
     page = render_page(many)
     assert 'href="tables/tests.csv"' in page, "it is too long to be carried by the page"
     assert len(page) < 6_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_page_serves_everybody_at_any_width(many: Page, tmp_path: Path) -> None:
+    write_files(many, tmp_path)
+    file = tmp_path / "index.html"
+    with open_browser() as browser:
+        wide, narrow = look(browser, file, WIDE), look(browser, file, NARROW)
+    assert wide.words <= 900
+    assert 0 < wide.answers < 800
+    assert 0 < narrow.answers < 800
+    assert wide.sideways <= 0
+    assert narrow.sideways <= 0
+    assert wide.faults == narrow.faults == []
