@@ -22,6 +22,9 @@ from mutations.trials import Outcome, tabulate, try_label_maps, try_table
 TABLES = 4
 """Of so many changes one is of a label map, and the others are of tables."""
 
+SECONDS = 600
+"""How long a command may take, on a busy machine too."""
+
 
 def run_trials(first: int, number: int) -> list[tuple[str, str, Outcome]]:
     """Try so many changes, each in a folder of its own; an accident is a failure with its place."""
@@ -53,7 +56,13 @@ def run_commands(first: int, number: int) -> list[tuple[str, str]]:
                 *("audit.permutations=20", "audit.bootstrap_draws=20", "audit.power_draws=0"),
                 *("tracking=off", f"paths.outputs={folder / 'out'}"),
             ]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+            try:
+                done = subprocess.run(
+                    command, cwd=folder, capture_output=True, text=True, timeout=SECONDS
+                )
+            except subprocess.TimeoutExpired:
+                failed.append((f"{seed} {change}", f"has not ended in {SECONDS} s"))
+                continue
             said = done.stdout + done.stderr
             wrote = list((folder / "out").rglob("tests.parquet"))
             if "Traceback" in said:
