@@ -1,5 +1,6 @@
 """Groups of any column: its texts as levels, its numbers by bins that are stated."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -7,10 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tworulers.cohort.cuts import name_bins
-from tworulers.cohort.kinds import KINDS, MISSING, Assigned, GroupingError, assign, read_column
+from tworulers.cohort.cuts import name_bins, name_quantiles
+from tworulers.cohort.kinds import (
+    KINDS,
+    MISSING,
+    Assigned,
+    GroupingError,
+    assign,
+    describe,
+    read_column,
+)
 from tworulers.cohort.numbers import read_numbers
-from tworulers.cohort.spelling import is_blank, merge_spellings
+from tworulers.cohort.spelling import FALSE, TRUE, fold_spelling, is_blank, merge_spellings
 from tworulers.schema.sources import Grouping
 
 MEDIAN, LEVELS = "median", "levels"
@@ -18,6 +27,9 @@ SAYING_HOW = (
     "give edges ({0}: [40, 60]), a number of parts of equal size ({0}: 3), {0}: median, or {0}: levels where \
 the numbers are codes"
 )
+SHOWN = 10
+"""Spellings that a note names; of more the number is given."""
+
 OVER_89 = (90, 120)
 """Years between which a bin's edge leaves open in which bin an age above 89 is."""
 
@@ -83,10 +95,13 @@ def _settle(grouping: Grouping, frame: pd.DataFrame) -> Grouping:
         span = f"numbers from {numbers.min():g} to {numbers.max():g}"
         raise GroupingError(f"column {grouping.column!r} holds {span} and no bins are given; {how}")
     if bins == MEDIAN or (isinstance(bins, int) and not isinstance(bins, bool)):
-        return replace(grouping, kind="quantiles", quantiles=2 if bins == MEDIAN else bins)
+        parts = 2 if bins == MEDIAN else int(bins)
+        oldest = name_quantiles(parts)[-1] if grouping.column == "age" and parts > 1 else None
+        return replace(grouping, kind="quantiles", quantiles=parts, over_89=oldest)
     if isinstance(bins, str) or not isinstance(bins, Iterable):
         raise GroupingError(f"{how}; found {bins!r}")
-    return _bin(grouping, list(bins), numbers)
+    above = grouping.column == "age" and "age_over_89" in frame and frame["age_over_89"].any()
+    return _bin(grouping, list(bins), numbers, bool(above))
 
 
 def _list_levels(values: pd.Series, numbers: pd.Series, numeric: bool) -> dict[str, list[str]]:
@@ -96,17 +111,69 @@ def _list_levels(values: pd.Series, numbers: pd.Series, numeric: bool) -> dict[s
     elif numeric:
         found = [f"{number:.15g}" for number in np.unique(numbers.dropna())]
     else:
-        found = sorted(merge_spellings(values)[0].dropna().unique(), key=str.casefold)
+        merged = merge_spellings(values)[0].dropna()
+        if _is_truth(set(merged.map(fold_spelling))):
+            return _merge_truths(merged)
+        found = sorted(merged.unique(), key=str.casefold)
     return {level: [level] for level in found}
 
 
-def _bin(grouping: Grouping, edges: list[float], numbers: pd.Series) -> Grouping:
+def _is_truth(folded: set[str]) -> bool:
+    """Tell whether spellings are all of truth values, one of them a word."""
+    return folded <= TRUE | FALSE and not folded.isdisjoint({"true", "false", "yes", "no"})
+
+
+def _merge_truths(values: pd.Series) -> dict[str, list[str]]:
+    """Make a level of what is false and one of what is true, each called by its most frequent spelling."""
+    levels = {}
+    for side in (FALSE, TRUE):
+        spelled = values[values.map(fold_spelling).isin(side)].value_counts()
+        names = sorted(map(str, spelled.index), key=lambda name: (-spelled[name], name))
+        names.sort(key=lambda name: name.isdigit())
+        if names:
+            levels[names[0]] = names
+    return levels
+
+
+def tell_merged(exams: pd.DataFrame, grouping: Grouping) -> list[str]:
+    """Say which spellings of a grouped column are taken as another, in a sentence where there are any.
+
+    Parameters
+    ----------
+    exams : one row an exam.
+    grouping : of a column by its own values; of others nothing is said.
+    """
+    if grouping.kind != "column" or is_blank(read_column(exams, grouping)).all():
+        return []
+    levels = {
+        fold_spelling(member): level
+        for level, members in _settle(grouping, exams).levels.items()
+        for member in members
+    }
+    counts = exams[str(grouping.column)].dropna().astype(str).value_counts()
+    told = [
+        f"{value!r} as {level!r} ({n})"
+        for value, n in counts.items()
+        if (level := levels.get(fold_spelling(value)))
+        and unicodedata.normalize("NFC", str(value)) != unicodedata.normalize("NFC", level)
+    ]
+    if not told:
+        return []
+    more = f" and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    return [f"grouping {describe(grouping)}: taken are {', '.join(told[:SHOWN])}{more}"]
+
+
+def _bin(grouping: Grouping, edges: list[float], numbers: pd.Series, above: bool) -> Grouping:
     """Cut at edges, without the bins at the ends that nobody is in."""
     names = name_bins(edges) if edges else []
     told = grouping.column == "age" and not any(OVER_89[0] < edge < OVER_89[1] for edge in edges)
     while len(edges) > 1 and not (numbers < edges[0]).any():
         edges, names = edges[1:], names[1:]
-    while len(edges) > 1 and not (numbers >= edges[-1]).any():
+    while (
+        len(edges) > 1
+        and not (above and edges[-1] <= OVER_89[0])  # its bin holds them
+        and not (numbers >= edges[-1]).any()
+    ):
         edges, names = edges[:-1], names[:-1]
     oldest = names[-1] if told and names else None
     return replace(grouping, kind="bins", edges=edges, group_order=names, over_89=oldest)

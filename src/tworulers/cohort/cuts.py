@@ -45,13 +45,19 @@ def cut_at_quantiles(
         raise GroupingError(
             f"grouping {describe(grouping)}: quantiles must be 2 or more, found {parts}"
         )
-    names = [f"part {part + 1} of {parts}" for part in range(parts)]
-    names = names if parts > 2 else ["< median", ">= median"]
+    names = name_quantiles(parts)
     values = read_column(exams, grouping)
     known = read_numbers(values.mask(is_blank(values))).dropna().to_numpy()
     shares = np.arange(1, parts) / parts
     cuts = np.quantile(known, shares) if known.size else np.zeros(len(shares))
     return _cut(exams, grouping, cuts, names)
+
+
+def name_quantiles(parts: int) -> list[str]:
+    """Name parts of equal size, lowest first."""
+    if parts == 2:
+        return ["< median", ">= median"]
+    return [f"part {part + 1} of {parts}" for part in range(parts)]
 
 
 def name_bins(edges: list[float]) -> list[str]:

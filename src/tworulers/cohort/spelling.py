@@ -27,8 +27,18 @@ NOT_REPORTED = frozenset(
 KEPT = 10_000
 """Folded texts kept at hand: a column of groups repeats a few, exam by exam."""
 
-_UNSEEN = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
-"""Characters without width, which a copy from a page or a document brings along."""
+_UNSEEN = dict.fromkeys(
+    [
+        *map(ord, "\u00ad\u061c\ufeff"),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x206A),
+    ]
+)
+"""Characters without width and marks of direction, which a copy from a page or a document brings along."""
+
+TRUE, FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
+"""Spellings (folded) of truth values."""
 
 
 def fold_spelling(value: object) -> str:
@@ -36,6 +46,11 @@ def fold_spelling(value: object) -> str:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
     return _fold_text(str(value))
+
+
+def drop_unseen(text: str) -> str:
+    """Take off what cannot be seen in a name: characters without width, marks of direction, outer blanks."""
+    return text.translate(_UNSEEN).strip()
 
 
 @lru_cache(maxsize=KEPT)

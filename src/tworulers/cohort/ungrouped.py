@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from tworulers.cohort.columns import tell_merged
 from tworulers.cohort.grouping import assign_groups, list_left_out
 from tworulers.cohort.kinds import NO_GROUP, NO_NUMBER, GroupingError, describe
 from tworulers.schema.sources import Attributes, Grouping
@@ -70,11 +71,15 @@ def find_ungrouped(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
     ------
     GroupingError : a grouping's column is not there, or the grouping is incomplete.
     """
-    found = []
+    found, faults = [], []
     for name, grouping in groupings.items():
         if grouping.column is None:
             continue
-        out = list_left_out(cohort, grouping, groupings)
+        try:
+            out = list_left_out(cohort, grouping, groupings)
+        except GroupingError as error:
+            faults.append(str(error))
+            continue
         values = out[out["reason"].isin([NO_GROUP, NO_NUMBER])].set_index("value")["exams"]
         counts = {
             str(v): int(n) for v, n in values.sort_values(ascending=False, kind="stable").items()
@@ -83,6 +88,8 @@ def find_ungrouped(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
         if left:
             blank = left - sum(counts.values())
             found.append(Ungrouped(name, grouping, counts, blank, len(cohort) - left))
+    if faults:
+        raise GroupingError("\n  ".join(faults))
     return found
 
 
@@ -95,7 +102,7 @@ def require_groups(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
 
     Returns
     -------
-    A sentence for each grouping that a value does not fit.
+    A sentence for each grouping that a value does not fit, or whose spellings are merged.
 
     Raises
     ------
@@ -107,7 +114,8 @@ def require_groups(cohort: pd.DataFrame, groupings: Mapping[str, Grouping]) -> l
     empty = [one.refuse() for one in found if not one.grouped]
     if empty:
         raise GroupingError("\n  ".join(empty))
-    return [one.describe() for one in found if one.values]
+    merged = [told for grouping in groupings.values() for told in tell_merged(cohort, grouping)]
+    return [*(one.describe() for one in found if one.values), *merged]
 
 
 def tell_groups(cohort: pd.DataFrame, attributes: Attributes) -> list[str]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tworulers.cohort.spelling import NOT_REPORTED, fold_spelling
+from tworulers.cohort.spelling import NOT_REPORTED, TRUE, fold_spelling
 
 MAX_AGE = 120.0
 """Oldest plausible age in years."""
@@ -20,7 +20,6 @@ _NUMBER = re.compile(
 _ABOVE = re.compile(
     r"^(?:>|>=|≥|over|above)\s*(?P<low>\d+)$|^(?P<plus>\d+)\s*(?:\+|or older|and over)$"
 )
-_YES = {"yes", "y", "true", "t", "1"}
 
 
 class AgeStatus(StrEnum):
@@ -49,7 +48,7 @@ def read_age(cell: str, over_89: str = "") -> Age:
     over_89 : the flag that says the age is above 89, as written; blank where there is none.
     """
     nan = float("nan")
-    flagged = fold_spelling(over_89) in _YES
+    flagged = fold_spelling(over_89) in TRUE
     text = fold_spelling(cell)
     if not text or text in NOT_REPORTED:
         return Age(nan, AgeStatus.OVER_89 if flagged else AgeStatus.MISSING)

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,8 @@ from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.folders import Listing, list_images, pick_named
 from tworulers.ingest.id_rules import EXAM, rename_files
 from tworulers.ingest.lookalikes import find_cause
-from tworulers.ingest.nested_folders import list_nested
+from tworulers.ingest.nested_folders import STRUCTURE, list_nested
+from tworulers.io.image_names import list_parts
 
 SHOWN = 5
 """Exams that are named one by one; of more the number is given."""
@@ -69,6 +71,16 @@ def pair_predictions(
         return Pairing(_frame([]), [], [], absent)
     predicted = list_label_maps(predictions, patterns[0], ignore)
     referred = list_label_maps(references, patterns[1], ignore)
+    nested = [
+        _explain_nested(folder, setting)
+        for folder, listing, setting in (
+            (predictions, predicted, settings[0]),
+            (references, referred, settings[1]),
+        )
+        if not listing.files
+    ]
+    if any(nested):
+        return Pairing(_frame([]), [], [], [*chain(*nested)])
     wanted = None if exam_ids is None else set(exam_ids)
     known = {e: p for e, p in referred.files.items() if wanted is None or e in wanted}
     pairs = sorted(set(known) & set(predicted.files))
@@ -77,6 +89,8 @@ def pair_predictions(
     faults = [*predicted.faults, *referred.faults]
     cause = _explain(predicted, referred, patterns, settings) if missing and extra else []
     mend = "predict the exam, or take its reference out"
+    if extra and not pairs:
+        mend += f"; the predictions are called {', '.join(extra[:SHOWN])}"
     faults += cause or _list_exams(missing, "a prediction", mend, referred.folder)
     if len(extra) > SHOWN:
         faults.append(
@@ -121,6 +135,26 @@ def find_absent_folders(folders: Sequence[Path], settings: Sequence[str]) -> lis
             Fault(FaultKind.PAIRING, f"a folder ({setting}.folder)", found, mend, str(folder))
         )
     return faults
+
+
+def _explain_nested(folder: Path, setting: str) -> list[Fault]:
+    """Say in one fault that label maps lie a folder deeper, and which pattern finds them there."""
+    inner = [
+        list_parts(path)
+        for path in sorted(folder.iterdir())
+        if path.is_dir() and path.name[0] != "."
+    ]
+    full = [names for names in inner if names]
+    if not full:
+        return []
+    several = any(len(names) > 1 for names in full)
+    name = min(full[0])
+    pattern = f"{EXAM}/{STRUCTURE}" if several else f"{EXAM}/{name}"
+    if not several and any(list(names) != [name] for names in full):
+        pattern = f"{EXAM}/{EXAM}"
+    found = f"none, but {len(full)} folders that hold some, such as {', '.join(sorted(full[0])[:SHOWN])}"
+    mend = f"where each is of an exam set {setting}.pattern='{pattern}'"
+    return [Fault(FaultKind.PAIRING, "label maps", found, mend, str(folder))]
 
 
 def _explain(

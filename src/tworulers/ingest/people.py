@@ -40,6 +40,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 """Column names that are understood without being told, by the cohort's column."""
 
+SHOWN = 5
+"""Columns that a note names; of more the number is given."""
+
 CATEGORIES = ("sex", "race", "ethnicity", "manufacturer")
 
 
@@ -177,11 +180,13 @@ def clean_attributes(
 
 
 def tell_codes(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """Say which codes count as no value, with the number of cells by column."""
-    listed = "; ".join(
+    """Say which codes count as no value, with the number of cells by column; of many columns some are named."""
+    told = [
         f"{column} {', '.join(f'{code!r} {n}' for code, n in found.items())}"
         for column, found in counts.items()
-    )
+    ]
+    more = f"; and {len(told) - SHOWN} more columns" if len(told) > SHOWN else ""
+    listed = "; ".join(told[:SHOWN]) + more
     return f"cells that count as no value, by code ('missing' lists the codes, [''] has none): {listed}"
 
 
@@ -239,14 +244,14 @@ def join_people(
         )
     people, faults = collapse_duplicates(people, key, file)
     known, wanted = set(people[key]), set(exams[key])
-    alike = _index_lookalikes(known)
-    if wanted and not wanted & known and not any(_bare(name) in alike for name in wanted):
+    alike = index_lookalikes(known)
+    if wanted and not wanted & known and not any(strip_id(name) in alike for name in wanted):
         expected = f"a row for each {key} of the exams, such as {min(wanted)!r}"
         found = f"none of {len(wanted)} in {len(known)} rows"
         mend = f"is this the column of {key}? Map it with the columns of the table"
         refuse(Fault(FaultKind.TABLE, expected, found, mend, file))
     for name in sorted(wanted - known):
-        hint = alike.get(_bare(name))
+        hint = alike.get(strip_id(name))
         mend = (
             f"the table has {hint!r}: were zeros lost, or letters changed?"
             if hint
@@ -312,13 +317,14 @@ def _clean_ages(frame: pd.DataFrame, key: str, file: str) -> tuple[pd.DataFrame,
     )
 
 
-def _index_lookalikes(known: Iterable[str]) -> dict[str, str]:
+def index_lookalikes(known: Iterable[str]) -> dict[str, str]:
     """Return the first id of each bare form: ids alike but for leading zeros, a trailing ``.0``, case or blanks."""
     alike: dict[str, str] = {}
     for name in sorted(known):
-        alike.setdefault(_bare(name), name)
+        alike.setdefault(strip_id(name), name)
     return alike
 
 
-def _bare(name: str) -> str:
+def strip_id(name: str) -> str:
+    """Return what programs leave of an id: no letter case, no leading zeros, no trailing `.0`."""
     return fold_spelling(name).replace(" ", "").lstrip("0").removesuffix(".0")

@@ -10,6 +10,15 @@ from tworulers.schema.metric import Metric
 from tworulers.schema.settings import MACRO
 from tworulers.schema.sources import ScoreTable
 
+MEANS = ("mean", "average", "avg", "foreground mean")
+"""What tables call (folded) the mean over their structures."""
+
+APART = (
+    "keep one; rows of several models are told apart by a column (scores.columns.model=<column>), rows of several "
+    "structures by scores.layout=long"
+)
+"""What a person can do who has several rows an exam."""
+
 SHOWN = 5
 """Faults of one kind that are listed one by one."""
 
@@ -34,6 +43,8 @@ def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
     if not named:
         expected = f"columns such as dice_disc (metrics {', '.join(metrics)})"
         mend = "map them: 'scores.columns={disc/dice: <name>}'"
+        if {"structure", "metric"} <= set(table):
+            mend = "is it a row a score? Then set scores.layout=long"
         refuse(make_fault(file, expected, f"{list(table)}", mend))
     faults = []
     for ours, theirs in named:
@@ -47,7 +58,7 @@ def _spread_wide(table: pd.DataFrame, spec: ScoreTable, metrics: dict[str, Metri
             )
     twice = table["exam_id"][table["exam_id"].duplicated()].unique()
     faults += [
-        make_fault(file, "one row an exam", "several", "", str(exam)) for exam in twice[:SHOWN]
+        make_fault(file, "one row an exam", "several", APART, str(exam)) for exam in twice[:SHOWN]
     ]
     faults += count_more(spec, len(twice), "exams with several rows")
     refuse(*faults)
@@ -124,6 +135,8 @@ def merge_structures(cells: pd.DataFrame, spec: ScoreTable, notes: list[str]) ->
     """Give spellings of one structure one name, and refuse a score that is then given twice."""
     folded = cells["structure"].map(fold_spelling)
     names = {MACRO: MACRO}
+    if len(set(folded)) > 1:  # of several structures, and not the one there is
+        names |= dict.fromkeys(MEANS, MACRO)
     counts = cells["structure"].value_counts()
     for name in sorted(counts.index, key=lambda name: (-counts[name], name.isupper(), name)):
         chosen = names.setdefault(fold_spelling(name), str(name).strip())

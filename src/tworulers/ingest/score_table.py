@@ -17,7 +17,13 @@ from tworulers.ingest.ids import find_id_faults
 from tworulers.ingest.lookalikes import find_cause
 from tworulers.ingest.measures import declare_metric, tell_metric, tell_range
 from tworulers.ingest.nnunet_results import read_summaries
-from tworulers.ingest.people import clean_attributes, collapse_duplicates, rename_columns
+from tworulers.ingest.people import (
+    clean_attributes,
+    collapse_duplicates,
+    index_lookalikes,
+    rename_columns,
+    strip_id,
+)
 from tworulers.ingest.score_cells import (
     SHOWN,
     count_more,
@@ -26,6 +32,7 @@ from tworulers.ingest.score_cells import (
     merge_structures,
     spread_cells,
 )
+from tworulers.ingest.sheet_table import SHEET
 from tworulers.ingest.table_macro import add_macro, name_structures
 from tworulers.ingest.text_table import FIRST_ROW, keep_rows, read_text_table
 from tworulers.metrics.registry import METRICS
@@ -34,8 +41,31 @@ from tworulers.schema.settings import Provenance
 from tworulers.schema.sources import ScoreTable
 from tworulers.schema.tables import list_rows
 
+MOST_SLIP = 1.5
+"""A score out of [0, 1] up to here is no percentage."""
+
 REGIME = "table"
 """Regime of scores whose model is not ours."""
+
+
+SUMMARIES = frozenset(
+    {
+        "mean",
+        "average",
+        "avg",
+        "median",
+        "std",
+        "sd",
+        "sum",
+        "total",
+        "min",
+        "max",
+        "mean±sd",
+        "mean±std",
+        "count",
+    }
+)
+"""What stands (folded) where exams are named in a row that sums the exams up."""
 
 
 @dataclass(frozen=True)
@@ -178,13 +208,17 @@ def _name_columns(
     table, told = rename_columns(table, mapped, file)
     notes += [fault.describe() for fault in told]
     if "exam_id" not in table:
-        found = f"the columns {', '.join(written)}"
+        sheets = [note for note in notes if note.startswith(f"{Path(file).name}: {SHEET} ")]
+        found = f"the columns {', '.join(written)}" + "".join(f" ({note})" for note in sheets)
         mend = (
             f"name the one that holds the exams' ids, such as \"{setting}.exam_id='{written[0]}'\""
         )
         refuse(make_fault(file, "a column exam_id", found, mend))
     table = rename_ids(table, naming, notes, file)
-    refuse(*(fault for fault, _ in find_id_faults(table[["exam_id"]], file, FIRST_ROW)))
+    faults = [fault for fault, _ in find_id_faults(table[["exam_id"]], file, FIRST_ROW)]
+    summed = table["exam_id"][table["exam_id"].map(fold_spelling).isin(SUMMARIES)].unique()
+    mend = "take the row out: it sums the others up"
+    refuse(*faults, *(make_fault(file, "an exam", f"{name!r}", mend, name) for name in summed))
     return table
 
 
@@ -229,9 +263,10 @@ def _read_values(
         for bound in ("low", "high")
     )
     wrong = (value < low) | (value > high)
-    for row in list_rows(cells[wrong].head(SHOWN)):
+    for row in list_rows(cells.assign(value=value)[wrong].head(SHOWN)):
         metric = metrics[row["metric"]]
-        percent = "divide percentages by 100, or " if metric.in_points else ""
+        over = metric.in_points and row["value"] > MOST_SLIP
+        percent = "divide percentages by 100, or " if over else ""
         mend = f"{percent}declare the code in scores.missing"
         what = f"{row['metric']} of {row['structure']} {tell_range(metric)}"
         faults.append(make_fault(str(spec.file), what, repr(row["cell"]), mend, row["exam_id"]))
@@ -357,10 +392,11 @@ def pick_described(
     """
     faults = list(faults)
     absent = sorted(set(exams) - set(people["exam_id"]))
-    faults += [
-        make_fault(file, "a row that describes the exam", "none", "add it", exam)
-        for exam in absent[:SHOWN]
-    ]
+    alike = index_lookalikes(people["exam_id"]) if absent else {}
+    for exam in absent[:SHOWN]:
+        near = alike.get(strip_id(exam))
+        mend = f"the table has {near!r}: write both the same" if near else "add it"
+        faults.append(make_fault(file, "a row that describes the exam", "none", mend, exam))
     if len(absent) > SHOWN:
         faults.append(
             make_fault(file, "", f"{len(absent) - SHOWN} more exams are not described", "")

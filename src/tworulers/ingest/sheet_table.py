@@ -9,6 +9,9 @@ from tworulers.ingest.faults import IngestError, refuse, table_fault
 
 Rows = list[tuple[int, list[str]]]
 
+SHEET = "sheet"
+"""The word that a note on a workbook with several sheets has behind the file's name."""
+
 
 def measure_unpacked(path: Path) -> int:
     """Return how many bytes a workbook has once it is unpacked.
@@ -70,7 +73,7 @@ def read_sheet(path: Path, notes: list[str]) -> tuple[list[str], Rows]:
             refuse(table_fault(path, "the result of every formula", found, mend))
     if len(held) > 1:
         others = ", ".join(map(repr, held[1:]))
-        notes.append(f"{path.name}: sheet {held[0]!r} is read; {others} not")
+        notes.append(f"{path.name}: {SHEET} {held[0]!r} is read; {others} not, being behind it")
     if not chosen:
         return [], []
     (_, header), *rows = chosen

@@ -1,12 +1,14 @@
 """The study that ready score tables make: one table, or two of the same exams by two rulers or of two models."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from tworulers.cohort.spelling import fold_spelling, is_blank
 from tworulers.cohort.ungrouped import keep_possible
+from tworulers.ingest.faults import Fault, IngestError, refuse
 from tworulers.ingest.measures import require_same_measures
 from tworulers.ingest.score_table import REGIME, read_score_table
 from tworulers.metrics.asked import list_asked
@@ -14,6 +16,9 @@ from tworulers.schema.settings import Audit
 from tworulers.schema.sources import Attributes, ScoreTable
 from tworulers.sides import Side
 from tworulers.study import Reference, Study
+
+GROUPS = ("scores", "against")
+"""The settings of a table and of the other."""
 
 
 def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attributes) -> Study:
@@ -35,10 +40,13 @@ def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attrib
     """
     models = [spec.model or REGIME for spec in specs]
     rulers = _name_rulers(specs, models)
-    tables = [
-        read_score_table(spec, ruler, model, settings.macro)
-        for spec, ruler, model in zip(specs, rulers, models, strict=True)
-    ]
+    tables, faults = [], []
+    for group, spec, ruler, model in zip(GROUPS, specs, rulers, models, strict=False):
+        try:
+            tables.append(read_score_table(spec, ruler, model, settings.macro))
+        except IngestError as error:
+            faults += [_name_settings(fault, group) for fault in error.faults]
+    refuse(*faults)
     require_same_measures(tables[0].metrics, tables[-1].metrics)
     files = _name_files(specs)
     require_same_people(tables[0].cohort, tables[-1].cohort, files, attributes)
@@ -75,6 +83,14 @@ def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attrib
         ),
         called=called if len(called) > 1 else {},
     )
+
+
+def _name_settings(fault: Fault, group: str) -> Fault:
+    """Name the settings of the table that a fault is of."""
+    mend, expected, found = (
+        text.replace("scores.", f"{group}.") for text in (fault.mend, fault.expected, fault.found)
+    )
+    return replace(fault, mend=mend, expected=expected, found=found)
 
 
 def _name_rulers(specs: Sequence[ScoreTable], models: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tworulers.cohort.spelling import find_levels
+from tworulers.cohort.spelling import drop_unseen, find_levels
 from tworulers.ingest.faults import Fault, FaultKind, refuse, table_fault
 from tworulers.ingest.parquet_table import measure_parquet, read_parquet
 from tworulers.ingest.sheet_table import measure_unpacked, read_sheet
@@ -72,7 +72,7 @@ def read_text_table(path: Path, notes: list[str] | None = None) -> pd.DataFrame:
         _check_size(path, measure_unpacked(path))
         header, rows = read_sheet(path, notes)
         _check_width(path, len(header))
-        faults = _find_twice(path, header)
+        faults = _find_title(path, header, rows) or _find_twice(path, header)
     else:
         _check_size(path, path.stat().st_size)
         text = _decode(path, notes)
@@ -81,7 +81,8 @@ def read_text_table(path: Path, notes: list[str] | None = None) -> pd.DataFrame:
                 f"{path.name} does not end with a line break: its last row is taken as whole"
             )
         header, rows, faults = _split_rows(path, text)
-        faults += _find_uneven(path, len(header), rows, text)
+        title = _find_title(path, header, rows)
+        faults = title or [*faults, *_find_uneven(path, len(header), rows, text)]
     refuse(*faults)
     if not rows:
         refuse(table_fault(path, "a header and rows", "0 rows", "is this the right file?"))
@@ -226,7 +227,7 @@ def _split_rows(
             if header:
                 rows.append((reader.line_num, row))
                 continue
-            header = [name.strip() for name in row]
+            header = [drop_unseen(name) for name in row]
             _check_width(path, len(header))
             faults = _find_twice(path, header)
     except csv.Error as error:
@@ -246,6 +247,19 @@ def _find_twice(path: Path, header: list[str]) -> list[Fault]:
         found = f"{name!r} twice, as columns {' and '.join(places)}"
         faults.append(table_fault(path, "each column once", found, "rename or remove one"))
     return faults
+
+
+def _find_title(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> list[Fault]:
+    """List a first row that is a title or a remark and no header: one cell above rows of more, or one after a `#`."""
+    widths = [sum(map(bool, row)) for _, row in rows]
+    named = [name for name in header if name]
+    usual = max(set(widths), key=widths.count, default=0)
+    remark = bool(named) and named[0].startswith("#") and len(named) < usual
+    if not remark and not (named == header[:1] and usual > 1):
+        return []
+    found = f"{named[0]!r} above rows of {usual} cells"
+    mend = "take out the lines above the header"
+    return [table_fault(path, "names of columns in the first row", found, mend)]
 
 
 def _find_uneven(

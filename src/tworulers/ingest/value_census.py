@@ -1,7 +1,7 @@
 """Which values the label maps of a folder hold, and what that says of the structures that are asked for."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from tworulers.io.label_values import ValueMap
 from tworulers.io.pool import iterate_in_pool
 
 SHOWN, FEW = 20, 5
+SETTINGS = "predictions.label_map, predictions.models.<name>.label_map or predictions.references.<name>.label_map"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def check_values(
                     FaultKind.VALUES,
                     f"the label values {_list(sorted(stands_for.named))}",
                     f"{unexpected} (value: voxels)",
-                    "name each value as a structure, or map it with a label_map",
+                    f"name each value as a structure, or set {_show_map(unexpected, structures)}",
                     census.folder,
                     exam,
                     details={"unexpected": unexpected},
@@ -101,6 +102,15 @@ def check_values(
         mend = "name the structures with predictions.structures, or map the values with a label_map"
         faults.append(Fault(FaultKind.VALUES, expected, found, mend, census.folder))
     return faults
+
+
+def _show_map(unexpected: Iterable[int], structures: Mapping[str, int]) -> str:
+    """Show a label map that takes unexpected values as background, and the settings that it belongs to."""
+    known = ", ".join(f"{name}: [{value}]" for name, value in list(structures.items())[:FEW])
+    shown = ", ".join(map(str, list(unexpected)[:FEW]))
+    if len(structures) == 1:  # 255 for 1, as often as not
+        return f"label_map={{{next(iter(structures))}: [{shown}]}} where it is that structure ({SETTINGS})"
+    return f"label_map={{{known}, background: [{shown}]}} ({SETTINGS})"
 
 
 def note_absent(

@@ -43,7 +43,8 @@ def open_image(path: Path) -> Stored:
     ImageError : the file is missing, empty, of another format, holds several volumes, or no single numbers.
     """
     if not path.is_file():
-        raise ImageError(f"{path} does not exist", "missing")
+        link = f": it is a link to {path.readlink()}, which is not there" * path.is_symlink()
+        raise ImageError(f"{path} does not exist{link}", "missing")
     if path.stat().st_size == 0:
         raise ImageError(f"{path} is empty (0 bytes); copy it again")
     stored = open_itk(path) if path.name.casefold().endswith(ITK) else _open_nibabel(path)
@@ -129,7 +130,22 @@ def _open_nibabel(path: Path) -> Stored:
     except ImageError:
         raise
     except (*_DAMAGE, KeyError, AttributeError) as error:
+        if path.name.endswith("gz") and (reason := _find_damage(path)):
+            raise ImageError(
+                f"{path} ends early or is damaged ({reason}); copy it again"
+            ) from error
         raise ImageError(f"{path} cannot be read as {name_format(path)}: {error}") from error
+
+
+def _find_damage(path: Path) -> str:
+    """Say why a compressed file cannot be unpacked; nothing where it can."""
+    try:
+        with gzip.open(path) as stream:
+            while stream.read(2**20):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        return str(error)
+    return ""
 
 
 def _load(image: Any, path: Path) -> npt.NDArray[np.generic]:

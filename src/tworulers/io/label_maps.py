@@ -13,13 +13,13 @@ import numpy.typing as npt
 from tworulers.io.image_files import open_image, read_voxels
 from tworulers.io.image_names import list_parts
 from tworulers.io.images import Header, ImageError, LabelVolume, Volume, same_grid
-from tworulers.io.label_values import WIDEST_TABLE, ValueMap
+from tworulers.io.label_values import WIDEST_TABLE, ValueMap, count_from
 
 INTEGER_TOLERANCE = 1e-3
 """How far a stored label may lie from an integer and still be that integer (rounding of float files)."""
 
 LARGEST_LABEL = 2**31
-"""Larger numbers are no labels, but what a damaged header makes of them."""
+"""Larger floating numbers are no labels, but what a damaged header makes of them; integers may be of any size."""
 
 MAX_VALUES = 2**16
 """Most different values of a label map; an image of intensities has more."""
@@ -169,12 +169,12 @@ def _whole_parts(
         rounded = np.rint(part) if floating else part
         with np.errstate(invalid="ignore"):  # infinity less itself is no number, and no label
             wrong = ~(np.abs(part - rounded) <= INTEGER_TOLERANCE) if floating else None
-        if part.dtype.itemsize > 4 or floating:
-            far = ~((part > -LARGEST_LABEL) & (part < LARGEST_LABEL))
-            wrong = far if wrong is None else wrong | far
+        if wrong is not None:
+            wrong |= ~((part > -LARGEST_LABEL) & (part < LARGEST_LABEL))
         if wrong is not None and wrong.any():
             example = example if fractional else float(part[wrong][0])
-            low, high = min(low, float(part.min())), max(high, float(part.max()))
+            low = float(np.minimum(low, part.min()))  # no number stays none
+            high = float(np.maximum(high, part.max()))
             fractional += int(wrong.sum())
             continue
         yield slab, rounded
@@ -192,6 +192,8 @@ def _advise(low: float, high: float) -> str:
             "; if these are probabilities of one structure, state the smallest one that counts as it: threshold: 0.5 "
             "beside the folder (predictions.threshold, or threshold of a model or a reference)"
         )
+    if math.isnan(low):
+        return ", no numbers among them (NaN); write what they stand for, such as 0 for background"
     return "; interpolated labels cannot be scored. Export the label again without interpolation"
 
 
@@ -214,8 +216,9 @@ def _count_values(part: npt.NDArray[Any]) -> dict[int, int]:
         low, high = int(part.min()), int(part.max())
         if high - low < WIDEST_TABLE:
             flat = part.ravel(order="K")
-            shifted = flat if low == 0 else flat.astype(np.int64) - low
-            counts = np.bincount(shifted)
+            counts = np.bincount(
+                flat if low == 0 and part.dtype.itemsize < 8 else count_from(flat, low)
+            )
             return {int(value) + low: int(counts[value]) for value in np.flatnonzero(counts)}
     values, counts = np.unique(part, return_counts=True)
     return {int(value): int(n) for value, n in zip(values, counts, strict=True)}

@@ -2,12 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 WIDEST_TABLE = 2**16
 """Most values between the smallest and the largest that are looked up in a table."""
+
+
+def count_from(stored: npt.NDArray[Any], low: int) -> npt.NDArray[np.int64]:
+    """Return how far integers, of any type and size, lie above the smallest of them, where that is no great way."""
+    if stored.dtype.kind == "u":
+        above: npt.NDArray[np.int64] = (stored - stored.dtype.type(low)).astype(np.int64)
+        return above
+    shifted: npt.NDArray[np.int64] = stored.astype(np.int64) - low
+    return shifted
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class ValueMap:
         low, high = int(stored.min()), int(stored.max())
         if high - low < WIDEST_TABLE:
             table = self._look_up(range(low, high + 1))
-            return table[stored.astype(np.int64) - low]
+            return table[count_from(stored, low)]
         values, places = np.unique(stored, return_inverse=True)
         return self._look_up(values.tolist())[places].reshape(stored.shape)
 

@@ -17,6 +17,9 @@ _TEXTS_AND_HOMES = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_LISTED_NUMBER = re.compile(r"(?P<before>[\[,]\s*)(?P<number>[+-]?\d+(?:\.\d+)?)(?=\s*[,\]])")
+"""A number in a list of texts, which mappings of such lists do not take as it is."""
+
 _QUOTED_SIGN = re.compile(r"""\\(['"\\])""")
 
 
@@ -41,6 +44,8 @@ def complete_arguments(arguments: Sequence[str]) -> list[str]:
             completed.append(argument)
             continue
         key, value = found["key"], _spell(found["value"])
+        if _find_kind(key) in (dict[str, list[str]], list[str]):
+            value = _LISTED_NUMBER.sub(r"\g<before>'\g<number>'", value)
         sign = "++" if not found["sign"] and is_open(key) else found["sign"]
         if "/" in key and is_open(key):
             key, value = _nest(key, value)
@@ -59,6 +64,17 @@ def is_open(key: str) -> bool:
         if get_origin(kind) is dict:
             return len(get_args(kind)) == 2
     return False
+
+
+def _find_kind(key: str) -> Any:
+    """Return the type of a setting, named by its dotted key; nothing where there is none."""
+    kind: Any = Settings
+    for name in key.split("."):
+        if get_origin(kind) is dict:
+            kind = get_args(kind)[1]
+            continue
+        kind = get_type_hints(kind).get(name) if is_dataclass(kind) else None
+    return kind
 
 
 def _nest(key: str, value: str) -> tuple[str, str]:

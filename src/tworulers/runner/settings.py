@@ -27,7 +27,27 @@ def load_settings(config: DictConfig) -> Settings:
         raise UnsetValueError(missing)
     settings = OmegaConf.to_object(config)
     assert isinstance(settings, Settings)
+    if unknown := _list_unknown(settings, ""):
+        raise ValueError("\n  ".join(["no such setting:", *unknown]))
     return settings
+
+
+def _list_unknown(settings: Any, place: str) -> list[str]:
+    """List what was given below a name of a person's own and is no setting there, each with those there are."""
+    if isinstance(settings, dict | list):
+        parts = settings.items() if isinstance(settings, dict) else enumerate(settings)
+        return [told for name, part in parts for told in _list_unknown(part, f"{place}.{name}")]
+    if not is_dataclass(settings):
+        return []
+    known = [field.name for field in fields(settings)]
+    told = [
+        f"{place}.{name}; there are {', '.join(known)}".removeprefix(".")
+        for name in vars(settings)
+        if name not in known
+    ]
+    for name in known:
+        told += _list_unknown(getattr(settings, name), f"{place}.{name}")
+    return told
 
 
 class UnsetValueError(ValueError):

@@ -1,12 +1,13 @@
 """Values that a grouping does not know are counted, and a grouping that nobody is in is refused."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tworulers.cohort.grouping import GroupingError
-from tworulers.cohort.ungrouped import find_ungrouped, keep_possible, require_groups
+from tworulers.cohort.ungrouped import find_ungrouped, form_groups, keep_possible, require_groups
 from tworulers.schema.sources import Attributes, Grouping
 
 SEX = Grouping("Sex", "levels", "sex", {"Female": ["Female", "F"], "Male": ["Male", "M"]})
@@ -67,3 +68,29 @@ def test_groupings_that_can_be_made_go_on_where_that_is_asked_for() -> None:
     assert keep_possible(frame, whole) == (whole, [])
     with pytest.raises(GroupingError, match="column 'sex' is not in the cohort"):
         keep_possible(frame.drop(columns="sex"), asked)
+
+
+def test_spellings_of_a_column_that_are_one_group_are_told() -> None:
+    frame = make(["TRUE", "yes", "1", "no", "FALSE", "no"]).assign(
+        site=["Ulm", "ulm", "ULM ", "K\u00f6ln", "Ko\u0308ln", "Ulm"]
+    )
+    groupings = {name: Grouping(name, "column", name) for name in ("sex", "site")}
+    groups, _ = form_groups(frame, Attributes("a", groupings=groupings))
+    assert groups["sex"].tolist() == ["TRUE", "TRUE", "TRUE", "no", "no", "no"]
+    assert groups["site"].nunique() == 2
+    truths, sites = require_groups(frame, groupings)
+    assert "'yes' as 'TRUE' (1)" in truths
+    assert "'FALSE' as 'no' (1)" in truths
+    assert "'ulm' as 'Ulm' (1)" in sites
+    assert "ln" not in sites
+    with pytest.raises(GroupingError, match=r"(?s)'gender' is not in.*'site2' is not in"):
+        require_groups(frame, {n: Grouping(n, "column", n) for n in ("gender", "site2")})
+
+
+def test_ages_above_89_are_in_the_last_part_of_any_cut() -> None:
+    frame = make(["F"] * 5).assign(age=[30.0, 50, 60, 76, np.nan], age_over_89=[False] * 4 + [True])
+    for bins, last in (("median", ">= median"), (3, "part 3 of 3"), ([40, 80], "80+")):
+        grouping = Grouping("age", "column", "age", bins=bins)
+        groups, left_out = form_groups(frame, Attributes("a", groupings={"age": grouping}))
+        assert groups["age"].iloc[-1] == last
+        assert left_out.empty

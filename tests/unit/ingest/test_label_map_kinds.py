@@ -113,8 +113,14 @@ def test_values_of_any_size_and_sign_are_mapped(tmp_path: Path) -> None:
         read_label(path, stands_for=ValueMap({1: 1, 2035: 2}))
     wide = stored.astype(np.uint64)
     wide[0, 0, 0] = 2**63 + 5
-    with pytest.raises(ImageError, match="1 label voxels are not integers"):
-        read_label(save(tmp_path / "wide.nii.gz", wide))
+    path = save(tmp_path / "wide.nii.gz", wide)
+    with pytest.raises(ImageError, match=rf"unexpected label values {{2035: 20, {2**63 + 5}: 1}}"):
+        read_label(path)
+    read = read_label(path, stands_for=ValueMap({1: 1, 2035: 2, 2**63 + 5: 0}))
+    assert np.array_equal(read.array, draw())
+    alone = np.where(draw() == 1, np.uint64(2**63 + 5), np.uint64(2**63 + 6))
+    path = save(tmp_path / "alone.nii.gz", alone)
+    assert count_label_values(path) == {2**63 + 5: 60, 2**63 + 6: 420}
 
 
 def test_a_negative_value_is_named_in_a_label_map(tmp_path: Path) -> None:
@@ -210,3 +216,31 @@ def test_label_maps_lie_in_a_folder_an_exam(tmp_path: Path) -> None:
     for pattern in ("{structure}/{exam}", "x/{structure}", "{exam}/{structure}{structure}"):
         with pytest.raises(ValueError, match="pattern"):
             look(ready(tmp_path, pattern=pattern, structures=LABELS))
+
+
+def test_what_a_message_of_values_shows_maps_them(tmp_path: Path) -> None:
+    for folder in ("p", "r"):
+        save(
+            tmp_path / folder / "e.nii.gz", np.where(np.arange(6) == 0, -1, draw()).astype(np.int16)
+        )
+    references = {"expert": Reference(str(tmp_path / "r"), "gold")}
+    given = Predictions("m", folder=str(tmp_path / "p"), references=references, structures=LABELS)
+    with pytest.raises(IngestError) as caught:
+        prepare(given, Attributes("none", resampling_unit="exam"), 1)
+    assert "label_map={a: [1], b: [2], background: [-1]} (predictions.label_map" in str(
+        caught.value
+    )
+    given.label_map = {"a": ["1"], "b": ["2"], "background": ["-1"]}
+    references["expert"].label_map = given.label_map
+    assert prepare(given, Attributes("none", resampling_unit="exam"), 1).structures == LABELS
+
+
+def test_what_is_no_number_or_cut_off_is_called_so(tmp_path: Path) -> None:
+    broken = draw().astype(np.float32)
+    broken[0, 0, 0] = np.nan
+    with pytest.raises(ImageError, match="no numbers among them"):
+        read_label(save(tmp_path / "nan.nii.gz", broken))
+    path = save(tmp_path / "cut.nii.gz", draw())
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(ImageError, match="ends early or is damaged"):
+        read_label(path)

@@ -22,6 +22,7 @@ def lay_out(folder: Path, predicted: list[str], drawn: list[str]) -> None:
     for part, names in (("p", predicted), ("r", drawn)):
         (folder / part).mkdir(exist_ok=True)
         for name in names:
+            (folder / part / name).parent.mkdir(exist_ok=True)
             nib.save(label, folder / part / f"{name}.nii.gz")
 
 
@@ -59,6 +60,8 @@ def find_options(said: str) -> dict[str, object]:
         ([f"{name}_pred" for name in EXAMS], [f"{name}_gt" for name in EXAMS]),
         ([name.upper() for name in EXAMS], EXAMS),
         ([str(n) for n in range(1, 21)], [f"{n:03d}" for n in range(1, 21)]),
+        ([f"{name}/seg" for name in EXAMS], EXAMS),
+        ([f"{name}/{name}" for name in EXAMS], EXAMS),
     ],
 )
 def test_the_option_that_a_message_names_pairs_the_files(tmp_path, predicted, drawn) -> None:
@@ -67,7 +70,7 @@ def test_the_option_that_a_message_names_pairs_the_files(tmp_path, predicted, dr
         look(tmp_path)
     said = str(caught.value)
     assert len(said.splitlines()) <= MOST_LINES
-    assert "then 20 pair" in said
+    assert "then 20 pair" in said or "20 folders that hold some" in said
     found = look(tmp_path, **find_options(said))
     assert len(found.judges["m", "expert"].predictions) == 20
 

@@ -265,3 +265,40 @@ def test_values_of_a_metric_of_ones_own_lie_where_it_says(tmp_path: Path) -> Non
         held = {"shift": Measure("Shift", unit="mm", **bounds)}
         with pytest.raises(IngestError, match=f"shift of vb {wrong}"):
             read_score_table(ScoreTable(file, measures=held, provenance="gold"), "gold")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("exam_id,dice_vb\n1,0.9\nMean,0.9\n", ["'Mean'", "take the row out"]),
+        ("exam_id,dice_vb\n1,0.9\n1,0.8\n", ["scores.columns.model=<column>"]),
+        ("exam_id,structure,metric,value\n1,vb,dice,0.9\n", ["set scores.layout=long"]),
+        ("exam_id,dice_vb\n1,-1\n", ["'-1'; declare the code in scores.missing"]),
+        ("exam_id,dice_vb\n1,88.1\n", ["divide percentages by 100"]),
+        ("exam_id,dice_vb\n1.0,0.8\n", ["the table has '001': write both the same"]),
+    ],
+)
+def test_a_message_says_what_mends_it(tmp_path: Path, text: str, words: list[str]) -> None:
+    people = write(tmp_path, "exam_id,sex\n001,F\n", "people.csv") if "1.0" in text else None
+    with pytest.raises(IngestError) as caught:
+        read_score_table(
+            ScoreTable(write(tmp_path, text), provenance="gold", cohort=people), "gold"
+        )
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_column_of_means_is_the_macro_score_and_no_structure(tmp_path: Path) -> None:
+    text = "exam_id,dice_vb,dice_disc,dice_mean\n1,0.9,0.7,0.85\n"
+    found = read_score_table(ScoreTable(write(tmp_path, text), provenance="gold"), "gold")
+    values = found.scores.set_index("structure")["value"].to_dict()
+    assert values == {"vb": 0.9, "disc": 0.7, "macro": 0.85}
+    assert "structure 'mean' taken as 'macro'" in found.notes
+
+
+def test_a_note_names_some_of_many_columns(tmp_path: Path) -> None:
+    names = [f"c{n}" for n in range(40)]
+    text = f"exam_id,dice_vb,{','.join(names)}\n1,0.9{',' * 40}\n2,0.9{',x' * 40}\n"
+    found = read_score_table(ScoreTable(write(tmp_path, text), provenance="gold"), "gold")
+    (note,) = [note for note in found.notes if "count as no value" in note]
+    assert note.endswith("c4 '' 1; and 35 more columns")

@@ -26,6 +26,19 @@ def write(folder: Path, name: str, dice: np.ndarray, **more: object) -> str:
     return str(folder / name)
 
 
+def test_the_faults_of_both_tables_are_one_list_with_the_settings_of_each(tmp_path: Path) -> None:
+    files = write(tmp_path, "a.csv", V1 + 1), write(tmp_path, "b.csv", -V1)
+    tables = [ScoreTable(file, provenance="gold") for file in files]
+    with pytest.raises(IngestError) as caught:
+        load_tables(tables, AUDIT, ATTRIBUTES)
+    first, second = (
+        [line for line in str(caught.value).splitlines() if name in line]
+        for name in ("a.csv", "b.csv")
+    )
+    assert "declare the code in scores.missing" in first[0]
+    assert "declare the code in against.missing" in second[0]
+
+
 def test_two_tables_are_two_rulers_of_one_model_or_two_models_by_one_ruler(tmp_path: Path) -> None:
     files = write(tmp_path, "a.csv", V1), write(tmp_path, "b.csv", V1 + 0.01)
     rulers = [ScoreTable(files[0], provenance="gold"), ScoreTable(files[1], provenance="silver")]

@@ -34,6 +34,8 @@ def write(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
         (b"PAR1", ["a Parquet table", "t.csv"]),
         (b"PK\x03\x04", ["a workbook", "t.csv"]),
         (b"\x1f\x8b\x08", ["a gzip file", "t.csv"]),
+        ("# made by me\na,b\n1,2\n3,4\n", ["'# made by me' above rows of 2 cells", "take out"]),
+        ("Scores of v2\n\na,b\n1,2\n", ["'Scores of v2' above rows of 2 cells"]),
         (",".join(map(str, range(MAX_COLUMNS + 1))) + "\n", [f"at most {MAX_COLUMNS} columns"]),
     ],
 )
@@ -60,6 +62,11 @@ def test_what_is_taken_for_granted_is_noted(tmp_path: Path) -> None:
     assert frame.to_dict("list") == {"a": ["1"], "b": ["ä"]}
     assert any("read as Windows-1252" in note for note in notes)
     assert any("does not end with a line break" in note for note in notes)
+
+
+def test_signs_without_width_are_no_part_of_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path, "exam_id,\ufeffdice_vb,\u202esex\u200b\n1,0.9,F\n")
+    assert list(read_text_table(path)) == ["exam_id", "dice_vb", "sex"]
 
 
 def test_line_separators_within_cells_end_no_row(tmp_path: Path) -> None:

@@ -22,6 +22,12 @@ from tworulers.schema.sources import Dataset, Predictions, Reading, Reference
         ("risk.groups.sex=gender", "++risk.groups.sex=gender"),
         ("audit.thresholds.dice=0.7,0.8", "++audit.thresholds.dice=0.7,0.8"),
         ("audit.alpha=0.1", "audit.alpha=0.1"),
+        ("predictions.label_map={a: [1, -2]}", "++predictions.label_map={a: ['1', '-2']}"),
+        (
+            "predictions.references.e.label_map.a=[1]",
+            "++predictions.references.e.label_map.a=['1']",
+        ),
+        ("attributes.bins={age: [40,60]}", "++attributes.bins={age: [40,60]}"),
         ("attributes=sex", "attributes=sex"),
         ("~predictions.folder", "~predictions.folder"),
         ("scores.file=~/a b.csv", "scores.file='~/a b.csv'"),
