@@ -19,6 +19,8 @@ from tworulers.io.holding import HeldError, hold, holding_results
 from tworulers.io.paths import Layout
 from tworulers.runner.keyed import list_places, place_result, write_stamp
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 QUICK = (
     "audit.bootstrap_draws=20",
     "audit.permutations=20",

@@ -10,6 +10,8 @@ import pytest
 
 from command import Project
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 QUICK = (
     "audit.bootstrap_draws=50",
     "audit.permutations=50",

@@ -13,6 +13,8 @@ from command import Outcome, Project
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "ingest"))
 from tiny_sources import make_nnunet
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 QUICK = (
     "tracking=off",
     "processes=1",

@@ -10,6 +10,8 @@ import pytest
 
 from command import Outcome, Project
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 ASKED = (
     "scores.file=gold.csv",
     "scores.provenance=gold",

@@ -19,6 +19,8 @@ from tworulers.schema.table_models import Scores
 from tworulers.schema.tables import SCHEMA_VERSION
 from tworulers.stages.audit import audit
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 COLUMNS = {
     f"{structure}/{metric}": f"gold_{metric}_{structure}"
     for metric in ("dice", "hd95", "ndsc")

@@ -22,6 +22,8 @@ from tworulers.schema.settings import Audit, Grid, Settings
 from tworulers.schema.sources import Attributes, Dataset, Grouping, ScoreTable
 from tworulers.stages.compare import compare
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 ROOT = Path(__file__).parents[3]
 SEX = Grouping("Sex", "levels", "sex", {"F": ["F"], "M": ["M"]}, group_order=["F", "M"])
 EXAMS = [f"e{i:02}" for i in range(60)]

@@ -17,6 +17,8 @@ from tworulers.schema.settings import Audit, Paths, Settings
 from tworulers.schema.sources import Attributes, Grouping, Predictions, Reference
 from tworulers.stages.judge import judge
 
+pytestmark = pytest.mark.usefixtures("unrendered")
+
 EXAMS = [f"e{i:02}" for i in range(20)]
 SEX = Grouping("Sex", "levels", "sex", {"F": ["F"], "M": ["M"]}, group_order=["F", "M"])
 AFFINE = np.diag([1.0, 1.0, 3.0, 1.0])
