@@ -29,7 +29,7 @@ from tworulers.report.tables import (
     write_score,
     write_share,
 )
-from tworulers.report.words.answers import write_needed
+from tworulers.report.words.answers import NONE_NEEDED, write_needed
 from tworulers.schema.metric import Metric
 from tworulers.schema.tables import list_rows, unpack_names
 
@@ -204,7 +204,8 @@ def tabulate_rate_differences(one: ShownAudit, score: Score) -> Table:
 
 def tabulate_missed(one: ShownAudit, score: Score) -> Table:
     """Tabulate for each grouping without a difference the gap seen, the one that would be found, and exams needed."""
-    metric, rows, tests = score.metric, [], score.of(one.result.tests)
+    metric, tests = score.metric, score.of(one.result.tests)
+    rows: list[list[str]] = []
     for grouping, part in score.of(one.result.power).groupby("grouping", sort=False):
         family = find_row(part, correction="family")
         test = find_row(tests, grouping=grouping)
@@ -217,7 +218,12 @@ def tabulate_missed(one: ShownAudit, score: Score) -> Table:
             ]
         )
     columns = ("grouping", "gap seen", "gap found in 4 of 5 studies", "exams needed for an answer")
-    return make_table(f"{score.label} by {one.name}", columns, rows)
+    reasons = [row[-1] for row in rows if row[-1].startswith(NONE_NEEDED)]
+    note = ""
+    if len(reasons) > 1 and len(set(reasons)) == 1:
+        note = f"{reasons[0].capitalize()}."
+        rows = [[*row[:-1], row[-1].partition(":")[0]] for row in rows]
+    return make_table(f"{score.label} by {one.name}", columns, rows, note)
 
 
 def tabulate_power(one: ShownAudit, score: Score) -> Table:

@@ -6,8 +6,7 @@ from tworulers.auc.audit import RiskAudit
 from tworulers.report.findings import ShownAudit
 from tworulers.report.from_study import gather_findings
 from tworulers.report.risk_layout import say_missed, say_verdict, tabulate_risk_briefly
-from tworulers.report.style import list_sizes
-from tworulers.report.tables import write_count
+from tworulers.report.tables import list_sizes, write_count
 from tworulers.report.verdict_table import choose_glances, tabulate_briefly
 from tworulers.report.view import View, make_view
 from tworulers.report.words.answers import write_margins

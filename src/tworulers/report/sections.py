@@ -40,8 +40,8 @@ from tworulers.report.ruler_tables import (
     tabulate_regimes,
     tabulate_verdicts,
 )
-from tworulers.report.style import MOST_LISTED, list_sizes
-from tworulers.report.tables import Table, make_table, write_count, write_p
+from tworulers.report.style import MOST_LISTED
+from tworulers.report.tables import Table, list_sizes, make_table, write_count, write_p
 from tworulers.report.view import View, order_scores
 from tworulers.report.warning_section import tell_of_warning
 from tworulers.report.words.exam_level import tell_exam_level

@@ -11,6 +11,7 @@ mpl.use("Agg")
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tworulers.report.tables import list_sizes
 from tworulers.schema.settings import Provenance
 from tworulers.schema.tables import unpack_names
 
@@ -127,11 +128,3 @@ def label_grouping(title: str, sizes: str) -> str:
         else list_sizes(", ".join(groups), MOST_LISTED)
     )
     return f"{title}\n{listed}"
-
-
-def list_sizes(sizes: str, most: int) -> str:
-    """Keep a list of groups with their sizes, or write how many there are and from how few to how many exams."""
-    found = [int(n) for n in re.findall(r"\(n (\d+)\)", sizes)]
-    if len(found) <= most:
-        return sizes
-    return f"{len(found)} groups (n {min(found)} to {max(found)})"

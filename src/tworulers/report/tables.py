@@ -182,6 +182,15 @@ def write_count(n: int, singular: str, plural: str = "") -> str:
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
+def list_sizes(sizes: str, most: int) -> str:
+    """Keep a list of groups with their sizes, or write how many there are and from how few to how many exams."""
+    found = [int(n) for n in re.findall(r"\(n (\d+)\)", sizes)]
+    if len(found) <= most:
+        return sizes
+    low, high = min(found), max(found)
+    return f"{len(found)} groups (n {f'{low} each' if low == high else f'{low} to {high}'})"
+
+
 def escape_markdown(text: str) -> str:
     """Write a text that may hold names from data so that Markdown shows it as it is."""
     return text.translate(MARKDOWN)

@@ -11,8 +11,14 @@ from tworulers.report.choose import MOST_GROUPINGS, rank_groupings
 from tworulers.report.findings import ShownAudit
 from tworulers.report.page import Cell, VerdictTable
 from tworulers.report.rows import find_row, keep_rows
-from tworulers.report.style import list_sizes
-from tworulers.report.tables import Table, make_table, write_count, write_gap_estimate, write_p
+from tworulers.report.tables import (
+    Table,
+    list_sizes,
+    make_table,
+    write_count,
+    write_gap_estimate,
+    write_p,
+)
 from tworulers.report.view import View
 from tworulers.report.words.answers import ANSWERS
 from tworulers.report.words.headline import Headline, name_side

@@ -80,6 +80,10 @@ def test_the_page_says_how_many_of_how_many_it_shows(many: Page) -> None:
     cut = [table for table in tables if len(table.rows) == MOST_ROWS]
     assert cut
     assert all("rows are shown" in table.note for table in cut)
+    assert "Site: 26 groups (n 2 each); Site: 24 groups (n 1 each)" in said
+    (missed,) = [table for table in tables if "exams needed for an answer" in table.columns]
+    assert [row[-1] for row in missed.rows].count("none") == 8
+    assert missed.note.startswith("None: within not asked: no margin of the metric")
     tests = [table.caption for table in tables if table.caption.startswith("Tests of")]
     assert any("macro" in caption for caption in tests)
 

@@ -66,9 +66,13 @@ def write_margins(settings: Audit, metrics: Mapping[str, Metric]) -> str:
     return ", ".join(parts)
 
 
+NONE_NEEDED = "none: "
+"""Begins the cell of a test that no number of exams would answer."""
+
+
 def write_needed(test: Mapping[str, Any]) -> str:
     """Write how many exams would answer a test, or why no number does."""
     if test["answer"] != CANNOT_SAY:
         return ""
     needed = test["n_needed"]
-    return f"{needed:.0f}" if needed == needed else f"none: {test['n_needed_because']}"
+    return f"{needed:.0f}" if needed == needed else f"{NONE_NEEDED}{test['n_needed_because']}"

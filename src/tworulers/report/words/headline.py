@@ -17,7 +17,7 @@ from tworulers.report.findings import (
     name_ruler,
 )
 from tworulers.report.rows import find_row
-from tworulers.report.tables import write_count
+from tworulers.report.tables import list_sizes, write_count
 from tworulers.report.view import View
 from tworulers.report.words.answers import tell_answers
 from tworulers.report.words.models import describe_gap, say_gaps
@@ -34,6 +34,9 @@ from tworulers.report.words.verdicts import (
     write_sentence,
 )
 from tworulers.schema.tables import list_rows
+
+MOST_SMALL = 8
+"""Groups that are too small for a verdict and named."""
 
 UNNAMED = "model"
 """What a model is called that nobody named."""
@@ -350,7 +353,7 @@ def remark_on_size(view: View, most: int | None = None) -> list[str]:
                 "have been missed: no difference found is not equality."
             )
     small = [
-        f"{row['title']}: {text}"
+        f"{row['title']}: {list_sizes(text, MOST_SMALL)}"
         for row in judged.result.groupings.drop_duplicates("grouping").to_dict("records")
         for text in (row["small_groups"], row["not_assessed"])
         if text
