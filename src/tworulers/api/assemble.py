@@ -37,6 +37,7 @@ class Asked(TypedDict, total=False):
     alpha: float
     seed: int
     relation: Mapping[str, str]
+    corrected_from: Mapping[str, str]
 
 
 def make_study(
@@ -89,7 +90,13 @@ def make_study(
             given=Audit("python").given if beside is None else list(map(str, beside)),
         ),
         references={
-            name: Reference(name, name, word, relation=_read_relation(asked.get("relation"), name))
+            name: Reference(
+                name,
+                name,
+                word,
+                relation=_read_relation(asked.get("relation"), name),
+                corrected_from=_read_corrected(asked.get("corrected_from"), name, provenance),
+            )
             for name, word in provenance.items()
         },
         models={model: model for model, _ in sides},
@@ -117,6 +124,19 @@ def _read_relation(given: Mapping[str, str] | None, name: str) -> str:
         return str(read_relation((given or {}).get(name, Relation.UNKNOWN)))
     except ValueError as error:
         raise ValueError(f"relation of {name!r}: {error}") from None
+
+
+def _read_corrected(
+    given: Mapping[str, str] | None, name: str, provenance: Mapping[str, str]
+) -> str:
+    """Take which labels were corrected to make a reference's; none where nobody says."""
+    strange = [one for one in given or {} if one not in provenance]
+    if strange:
+        raise ValueError(
+            f"corrected_from: expected names of {list(provenance)}, found {strange}; write whose labels were corrected "
+            "behind the name of the reference that they became, {'expert': 'machine'}"
+        )
+    return str((given or {}).get(name, ""))
 
 
 def _name_metrics(

@@ -101,6 +101,7 @@ def audit(
         `sensitive_features`; by default `age` and `manufacturer`, where they are among the features.
     subject_id : one row an exam: its patient, whose exams are kept together; by default each exam is its own.
     relation : by ruler, for `compare`: what a machine's labels have to do with the model.
+    corrected_from : by ruler, for `compare`: the labels that experts corrected to make it.
     alpha : from 0 to 1, the level of tests and intervals.
     seed : of every draw; the same seed gives the same result.
 
@@ -164,7 +165,8 @@ def compare(
     sensitive_features, reference : as of `audit`.
     asked : `data`, `metric`, `bins`, `intersectional`, `success`, `margin`, `given`, `subject_id`, `alpha`, `seed`,
         as of `audit`; and `relation`, by ruler: "shares_training" or "independent", where it is known what a machine's
-        labels have to do with the model.
+        labels have to do with the model; `corrected_from`, by ruler, the one whose labels experts corrected to make
+        it, as {"expert": "machine"}.
 
     Raises
     ------
@@ -197,6 +199,7 @@ def compare(
     from tworulers.report.briefs import brief_rulers
 
     said = [text for text in brief_rulers(found) if isinstance(text, str)]
+    said += [text for one in study.references.values() for text in one.origin]
     title = f"Rulers {first} and {second}"
     notes = {"reference": dict(reference or {}), "notes": [*study.notes, *shared.notes]}
     return _tell(title, "ruler", audits, study, found, notes, said)

@@ -71,6 +71,7 @@ def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attrib
                 f"the labels of {' and '.join(dict.fromkeys(names))}",
                 spec.provenance,
                 relation=spec.relation,
+                corrected_from=spec.corrected_from,
             )
             for spec, (ruler, names) in zip(specs, sources.items(), strict=False)
         },

@@ -232,6 +232,8 @@ class ScoreTable:
     """Whose predictions were scored."""
     relation: str = Relation.UNKNOWN.value
     """What a machine's reference has to do with the model: `shares_training`, `independent` or `unknown`."""
+    corrected_from: str = ""
+    """The provenance of the labels that experts corrected to make this reference: `silver`."""
 
     def __post_init__(self) -> None:
         """Take the relation by its word; an unknown one is an error that lists them."""

@@ -34,7 +34,14 @@ def rulers(exams: pd.DataFrame) -> Any:
     scores = {"expert": side(exams, "gold"), "machine": side(exams, "silver")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tr.AuditWarning)
-        return tr.compare(scores, exams[["age"]], provenance=DRAWN_BY, bins=[40, 60], success=0.8)
+        return tr.compare(
+            scores,
+            exams[["age"]],
+            provenance=DRAWN_BY,
+            bins=[40, 60],
+            success=0.8,
+            corrected_from={"expert": "machine"},
+        )
 
 
 def test_two_rulers_are_compared_score_by_score(exams: pd.DataFrame, rulers: Any) -> None:
@@ -49,6 +56,7 @@ def test_two_rulers_are_compared_score_by_score(exams: pd.DataFrame, rulers: Any
     assert "expert" in str(rulers)
     assert "silver: drawn by a machine" in str(rulers)
     assert "fair" not in str(rulers)
+    assert "The expert labels are corrections of the machine ones" in str(rulers)
     told = rulers.difference()
     assert told.index.names == ["grouping", "ruler", "structure", "metric"]
     assert len(told) == 6

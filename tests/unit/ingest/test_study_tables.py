@@ -41,10 +41,14 @@ def test_the_faults_of_both_tables_are_one_list_with_the_settings_of_each(tmp_pa
 
 def test_two_tables_are_two_rulers_of_one_model_or_two_models_by_one_ruler(tmp_path: Path) -> None:
     files = write(tmp_path, "a.csv", V1), write(tmp_path, "b.csv", V1 + 0.01)
-    rulers = [ScoreTable(files[0], provenance="gold"), ScoreTable(files[1], provenance="silver")]
+    rulers = [
+        ScoreTable(files[0], provenance="gold", corrected_from="silver"),
+        ScoreTable(files[1], provenance="silver"),
+    ]
     study = load_tables(rulers, AUDIT, ATTRIBUTES)
     assert study.sides == [("table", "gold"), ("table", "silver")]
     assert study.references["silver"].title == "the labels of b.csv"
+    assert study.references["gold"].origin[0].startswith("The gold labels are corrections of")
     assert study.compare().inflation["mean"].tolist() == pytest.approx([0.01])
     twice = [ScoreTable(file, provenance="gold") for file in files]
     assert load_tables(twice, AUDIT, ATTRIBUTES).sides == [("table", "gold_1"), ("table", "gold_2")]
