@@ -215,6 +215,11 @@ def _name_columns(
         )
         refuse(make_fault(file, "a column exam_id", found, mend))
     table = rename_ids(table, naming, notes, file)
+    paths = table["exam_id"].str.contains(r"[/\\]")
+    if paths.all():
+        found = f"paths, such as {table['exam_id'].iloc[0]!r}"
+        mend = f"set {naming.setting}.id_ignore=[folder,extension]"
+        refuse(make_fault(file, "ids of exams", found, mend))
     faults = [fault for fault, _ in find_id_faults(table[["exam_id"]], file, FIRST_ROW)]
     summed = table["exam_id"][table["exam_id"].map(fold_spelling).isin(SUMMARIES)].unique()
     mend = "take the row out: it sums the others up"

@@ -172,7 +172,8 @@ class Layout:
     @classmethod
     def of_table(cls, settings: Settings, root: Path) -> "Layout":
         """Lay out the audits of a ready table of scores, below `tables/` beside the datasets."""
-        home, name = root / settings.paths.outputs, Path(str(settings.scores.file)).stem
+        file = Path(str(settings.scores.file))
+        home, name = root / settings.paths.outputs, file.stem or file.absolute().stem  # of `.`
         folder = place_within(home, "tables", table=name, attributes=settings.attributes.name)
         return cls(root, folder, folder)
 

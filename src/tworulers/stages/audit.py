@@ -88,7 +88,13 @@ def audit_table(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     named = place_within(place, ruler=study.base)
     result = place_result(named, made_from, layout)
     reference = study.references[study.base]
-    ruler = Ruler(reference.name, reference.title, "table", provenance=reference.provenance)
+    ruler = Ruler(
+        reference.name,
+        reference.title,
+        "table",
+        provenance=reference.provenance,
+        corrected_from=reference.corrected_from,
+    )
     stem = Path(str(settings.scores.file)).stem
     before = find_same_scores(named, made_from, settings)
     from tworulers.runner.page import add_page  # with it comes matplotlib

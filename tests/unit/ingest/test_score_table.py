@@ -275,6 +275,7 @@ def test_values_of_a_metric_of_ones_own_lie_where_it_says(tmp_path: Path) -> Non
         ("exam_id,structure,metric,value\n1,vb,dice,0.9\n", ["set scores.layout=long"]),
         ("exam_id,dice_vb\n1,-1\n", ["'-1'; declare the code in scores.missing"]),
         ("exam_id,dice_vb\n1,88.1\n", ["divide percentages by 100"]),
+        ("exam_id,dice_vb\n/d/1.nii.gz,0.8\n", ["'/d/1.nii.gz'; set scores.id_ignore=[folder,"]),
         ("exam_id,dice_vb\n1.0,0.8\n", ["the table has '001': write both the same"]),
     ],
 )
