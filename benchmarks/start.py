@@ -3,8 +3,8 @@
     benchmarks/run start --repeats 5
 
 Processor seconds of whole processes, in turns. Beside `audit`, which is ended where it would read the cohort, stands
-a process that imports pandas, SciPy's statistics and Hydra alone. `dvc repro` is measured where a graph was made
-before (`./scripts/reproduce`): it then digests the code, finds that all outputs are there, and fills MLflow anew.
+a process that imports pandas, SciPy's statistics and Hydra alone. `--repro` adds `dvc repro` where a graph was made
+before (`./scripts/reproduce`): it digests the code, lists the images, and finds that all outputs are there.
 """
 
 from __future__ import annotations
