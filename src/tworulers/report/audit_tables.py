@@ -16,8 +16,10 @@ from tworulers.report.rate_intervals import (
 from tworulers.report.rows import find_row, iterate_rows
 from tworulers.report.score import Score
 from tworulers.report.tables import (
+    MOST_NAMED,
     UNDEFINED,
     Table,
+    list_sizes,
     make_table,
     write_bounds,
     write_count,
@@ -107,7 +109,10 @@ def tabulate_tests(one: ShownAudit, score: Score) -> Table:
         because = test.undefined_because
         gap = (test.median_gap, test.median_gap_low, test.median_gap_high)
         known = isinstance(test.best_group, str)
-        remark = [f"small groups: {test.small_groups}"] if test.small_groups else []
+        known_small = isinstance(test.small_groups, str) and test.small_groups
+        remark = (
+            [f"small groups: {list_sizes(test.small_groups, MOST_NAMED)}"] if known_small else []
+        )
         remark += ["unequal spread"] if test.unequal_spread else []
         rows.append(
             [

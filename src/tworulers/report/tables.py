@@ -18,6 +18,9 @@ UNDEFINED = "—"
 MARKDOWN = str.maketrans(
     {"&": "&amp;", "<": "&lt;", "|": "&#124;", "[": "&#91;", "`": "&#96;", "\n": " ", "\r": " "}
 )
+MOST_NAMED = 8
+"""Groups that are too small for a verdict and named."""
+
 NUMBER = re.compile(r"^[<>]?\s?[-+−]?\d[\d.,]*( ?%)?( \[.*\])?†?$")
 
 

@@ -17,7 +17,7 @@ from tworulers.report.findings import (
     name_ruler,
 )
 from tworulers.report.rows import find_row
-from tworulers.report.tables import list_sizes, write_count
+from tworulers.report.tables import MOST_NAMED, list_sizes, write_count
 from tworulers.report.view import View
 from tworulers.report.words.answers import tell_answers
 from tworulers.report.words.models import describe_gap, say_gaps
@@ -34,9 +34,6 @@ from tworulers.report.words.verdicts import (
     write_sentence,
 )
 from tworulers.schema.tables import list_rows
-
-MOST_SMALL = 8
-"""Groups that are too small for a verdict and named."""
 
 UNNAMED = "model"
 """What a model is called that nobody named."""
@@ -353,7 +350,7 @@ def remark_on_size(view: View, most: int | None = None) -> list[str]:
                 "have been missed: no difference found is not equality."
             )
     small = [
-        f"{row['title']}: {list_sizes(text, MOST_SMALL)}"
+        f"{row['title']}: {list_sizes(text, MOST_NAMED)}"
         for row in judged.result.groupings.drop_duplicates("grouping").to_dict("records")
         for text in (row["small_groups"], row["not_assessed"])
         if text
