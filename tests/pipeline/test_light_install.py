@@ -75,14 +75,23 @@ RISK = (
 
 @pytest.mark.parametrize(
     ("stage", "overrides"),
-    [("audit", (*SCORES, *FEW)), ("judge", (*MASKS, *FEW)), ("risk", RISK)],
+    [
+        ("audit", (*SCORES, *FEW)),
+        ("judge", (*MASKS, *FEW)),
+        ("risk", RISK),
+        ("risk", (*RISK, "tracking=local")),
+    ],
 )
-def test_an_audit_needs_no_extra_and_says_once_that_nothing_was_tracked(
+def test_an_audit_needs_no_extra_and_speaks_of_runs_only_where_they_were_asked_for(
     project: Path, stage: str, overrides: tuple[str, ...]
 ) -> None:
     status, said = run(project, "-m", f"tworulers.stages.{stage}", *overrides)
     assert status == 0, said
-    assert said.count("pip install 'tworulers[track]'") == 1
+    told = [line for line in said.splitlines() if "MLflow" in line or "[track]" in line]
+    wanted = [
+        "warning: MLflow is not installed, so no run shows this result: pip install 'tworulers[track]'"
+    ]
+    assert told == wanted * ("tracking=local" in overrides)
     assert "Traceback" not in said
     assert list((project / "artifacts").rglob("run.json"))
 

@@ -107,6 +107,8 @@ def take_groupings(values: Sequence[str]) -> list[str]:
             raise FormError(
                 f"--by {part}: expected the name of a column, such as --by sex,age:median"
             )
+        if name in names:
+            raise FormError(f"--by {part}: {name} is given twice; give it once, with one cut")
         names.append(name)
         if sign:
             bins[name] = _read_cut(name, cut)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tworulers.cohort.cuts import name_bins, name_quantiles
+from tworulers.cohort.cuts import name_bins
 from tworulers.cohort.kinds import (
     KINDS,
     MISSING,
@@ -96,8 +96,7 @@ def _settle(grouping: Grouping, frame: pd.DataFrame) -> Grouping:
         raise GroupingError(f"column {grouping.column!r} holds {span} and no bins are given; {how}")
     if bins == MEDIAN or (isinstance(bins, int) and not isinstance(bins, bool)):
         parts = 2 if bins == MEDIAN else int(bins)
-        oldest = name_quantiles(parts)[-1] if grouping.column == "age" and parts > 1 else None
-        return replace(grouping, kind="quantiles", quantiles=parts, over_89=oldest)
+        return replace(grouping, kind="quantiles", quantiles=parts)
     if isinstance(bins, str) or not isinstance(bins, Iterable):
         raise GroupingError(f"{how}; found {bins!r}")
     above = grouping.column == "age" and "age_over_89" in frame and frame["age_over_89"].any()

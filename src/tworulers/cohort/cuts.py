@@ -38,26 +38,27 @@ def cut_at_edges(exams: pd.DataFrame, grouping: Grouping, _: Mapping[str, Groupi
 def cut_at_quantiles(
     exams: pd.DataFrame, grouping: Grouping, _: Mapping[str, Grouping]
 ) -> Assigned:
-    """Cut the numbers of the given exams into parts of equal size."""
+    """Cut the numbers of the given exams into parts of equal size, named by the cuts where these tell them apart."""
     parts = grouping.quantiles
     refuse_many(parts, grouping)
     if parts < 2:
         raise GroupingError(
             f"grouping {describe(grouping)}: quantiles must be 2 or more, found {parts}"
         )
-    names = name_quantiles(parts)
     values = read_column(exams, grouping)
     known = read_numbers(values.mask(is_blank(values))).dropna().to_numpy()
     shares = np.arange(1, parts) / parts
     cuts = np.quantile(known, shares) if known.size else np.zeros(len(shares))
-    return _cut(exams, grouping, cuts, names)
-
-
-def name_quantiles(parts: int) -> list[str]:
-    """Name parts of equal size, lowest first."""
-    if parts == 2:
-        return ["< median", ">= median"]
-    return [f"part {part + 1} of {parts}" for part in range(parts)]
+    # The smallest value of a part cuts as its quantile does, which may lie between two values.
+    least = [min(known[known >= cut], default=float(cut)) for cut in cuts]
+    names = name_bins(least)
+    if not known.size or len({*least}) < len(least) or len({*names}) < parts:
+        names = [f"part {part + 1} of {parts}" for part in range(parts)]
+    found = _cut(exams, grouping, cuts, names)
+    if grouping.bins is None:
+        return found
+    above = found.reasons == OVER_89
+    return Assigned(found.names, found.groups.mask(above, found.names[-1]), found.reasons)
 
 
 def name_bins(edges: list[float]) -> list[str]:

@@ -63,6 +63,7 @@ from tworulers.runner.sweeps.needed import list_needed, load_stage
 from tworulers.runner.tracking import RunRecord, write_record
 from tworulers.runner.tracking.inputs import digest_inputs
 from tworulers.runner.tracking.record import SHARED, mark_swept
+from tworulers.runner.tracking.showing import is_wanted
 from tworulers.runner.tracking.store import require_address
 from tworulers.runner.typed_names import restore_names
 from tworulers.schema.atomic import written_beside
@@ -245,7 +246,7 @@ def _run_job(
     OUTCOMES.append(Outcome(name, folder, root))
     if wiring.outputs and settings.paths.name == "repro":
         note_making(folder, root, overrides)
-    if told and "DVC_STAGE" not in os.environ:
+    if is_wanted(settings.tracking, overrides) and "DVC_STAGE" not in os.environ:
         show_in_sweep(folder, layout, settings.tracking)
     return layout.relative(folder), layout.relative(layout.outputs)
 

@@ -1,5 +1,6 @@
 """What is studied: data sources, tables and label maps made elsewhere, and how their exams are grouped."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -19,6 +20,11 @@ class Relation(StrEnum):
     SHARES_TRAINING = "shares_training"
     INDEPENDENT = "independent"
     UNKNOWN = "unknown"
+
+
+def write_values(values: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
+    """Write the values that stand for a name as texts, so that `[7]` says what `["7"]` does."""
+    return {name: [str(value) for value in of] for name, of in values.items()}
 
 
 def read_relation(word: str) -> Relation:
@@ -53,7 +59,7 @@ class Grouping:
     title: str = ""
     kind: str = UNSET
     column: str | None = None
-    levels: dict[str, list[str]] = field(default_factory=dict)
+    levels: dict[str, list[Any]] = field(default_factory=dict)
     edges: list[float] = field(default_factory=list)
     quantiles: int = 0
     of: list[str] = field(default_factory=list)
@@ -63,6 +69,10 @@ class Grouping:
     bins: Any = None
     seed: int = 0
     ordered: bool = False
+
+    def __post_init__(self) -> None:
+        """Take the values of levels as texts."""
+        self.levels = write_values(self.levels)
 
 
 @dataclass
@@ -252,7 +262,7 @@ class Reference:
     """What the labels are called in tables and sentences."""
     pattern: str = "{exam}"
     """What files are called, without extension: `{exam}_seg`, `{exam}/seg`, a mask each `{exam}/{structure}`."""
-    label_map: dict[str, list[str]] = field(default_factory=dict)
+    label_map: dict[str, list[Any]] = field(default_factory=dict)
     """Which stored values stand for a structure, or for `background`."""
     threshold: float | None = None
     """Smallest probability that counts as the structure, where files hold probabilities of one."""
@@ -264,8 +274,9 @@ class Reference:
     """What every report says of these labels, in whole sentences."""
 
     def __post_init__(self) -> None:
-        """Take the relation by its word; an unknown one is an error that lists them."""
+        """Take the relation by its word, an unknown one is an error that lists them, and stored values as texts."""
         self.relation = str(read_relation(self.relation))
+        self.label_map = write_values(self.label_map)
 
 
 @dataclass
@@ -278,10 +289,14 @@ class PredictedModel:
     """What the model is called in tables and sentences."""
     pattern: str = "{exam}"
     """What files are called, without extension: `{exam}_seg`, `{exam}/seg`, a mask each `{exam}/{structure}`."""
-    label_map: dict[str, list[str]] = field(default_factory=dict)
+    label_map: dict[str, list[Any]] = field(default_factory=dict)
     """Which stored values stand for a structure, or for `background`."""
     threshold: float | None = None
     """Smallest probability that counts as the structure, where files hold probabilities of one."""
+
+    def __post_init__(self) -> None:
+        """Take stored values as texts."""
+        self.label_map = write_values(self.label_map)
 
 
 @dataclass
@@ -302,7 +317,7 @@ class Predictions:
     """Folders of label maps that judge, by name, and who drew them: `gold` (experts), `silver` (a machine), ..."""
     structures: dict[str, int] = field(default_factory=dict)
     """The structures and their values in the label maps; without them, as a `dataset.json` beside the files has it."""
-    label_map: dict[str, list[str]] = field(default_factory=dict)
+    label_map: dict[str, list[Any]] = field(default_factory=dict)
     """Stored values that stand for a structure or `background`: `{vb: ["1-7"], background: ["*"]}`, `*` all others."""
     cohort: str | None = None
     """Table that says who each exam is of, with a column `exam_id` and the columns that groups are made of."""

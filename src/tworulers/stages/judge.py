@@ -26,7 +26,6 @@ from tworulers.runner.console import conclude, tell
 from tworulers.runner.keyed import describe_judging, find_same_scores, place_result, write_stamp
 from tworulers.runner.page import tell_page, write_study_page
 from tworulers.runner.run import run_stage
-from tworulers.runner.shown_scores import show_scores
 from tworulers.runner.tracking import RunRecord, write_record
 from tworulers.runner.worst_exams import read_judged_worst
 from tworulers.schema.result_files import SUMMARY
@@ -66,12 +65,9 @@ def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
 
 
 def write_scored(scored: Scored, settings: Settings, place: Layout) -> None:
-    """Write and show the scores of a model by a reference."""
+    """Write the scores of a model by a reference."""
     one, facts = scored.one, scored.facts
     (model, name), share = one.side, one.pairing.share
-    show_scores(
-        f"{model} by {name} ({one.ruler.provenance}), {share}", scored.scores, settings.audit, facts
-    )
     n, same = len(one.pairing.pairs), scored.identical_exams
     folder = place.scores(model, name)
     write_scores(folder, scored.scores, {"exams": n, "share": share, **scored.same, **facts})

@@ -67,7 +67,9 @@ def test_published_groupings(cohort: pd.DataFrame, name: str, expected: list[str
 def test_the_median_itself_belongs_to_the_upper_half() -> None:
     ages = pd.DataFrame({"exam_id": list("abc"), "age": [30, 50, 70]})
     groups = assign_groups(ages, Grouping(kind="quantiles", column="age", quantiles=2))
-    assert list(groups) == ["< median", ">= median", ">= median"]
+    assert list(groups) == ["<50", "50+", "50+"]
+    tied = assign_groups(ages.assign(age=50), Grouping(kind="quantiles", column="age", quantiles=3))
+    assert list(tied.cat.categories) == ["part 1 of 3", "part 2 of 3", "part 3 of 3"]
 
 
 def test_what_is_left_out_is_listed_with_its_value(cohort: pd.DataFrame) -> None:

@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from tworulers.io.paths import Layout
 from tworulers.io.resume import DIGEST, Stamp
+from tworulers.runner.extras import is_installed
 from tworulers.runner.tracking.publishing import explain
 from tworulers.runner.tracking.store import PATIENCE_S, connect, find_address, wait_for_lock
 from tworulers.runner.tracking.trainings import (
@@ -207,7 +208,7 @@ class LiveTraining:
 def showing_training(
     result: Path, name: str, made_from: Stamp, settings: Settings, layout: Layout, began: float
 ) -> Iterator[LiveTraining | None]:
-    """Show a training in MLflow while it runs, unless tracking is off.
+    """Show a training in MLflow while it runs, unless tracking is off or MLflow is not installed.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def showing_training(
     settings, layout : what it runs with.
     began : when, in seconds since 1970.
     """
-    if not settings.tracking.enabled:
+    if not settings.tracking.enabled or not is_installed("mlflow"):
         yield None
         return
     place = layout.relative(result)
