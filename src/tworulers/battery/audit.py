@@ -23,7 +23,7 @@ from tworulers.metrics.asked import list_unknown, list_unknown_questions
 from tworulers.metrics.macro import count_partial
 from tworulers.metrics.registry import METRICS
 from tworulers.schema.metric import Metric
-from tworulers.schema.settings import Audit, Provenance
+from tworulers.schema.settings import MACRO, Audit, Provenance
 from tworulers.schema.sources import Attributes
 from tworulers.schema.tables import list_rows
 from tworulers.stats.families import adjust_p, adjust_within
@@ -267,6 +267,9 @@ def _spread_scores(scores: pd.DataFrame, settings: Audit) -> pd.DataFrame:
     table = scores.set_index(["exam_id", "structure", "metric"])["value"].astype(float)
     wide = table.unstack(["structure", "metric"]).sort_index()  # noqa: PD010
     structures = list(dict.fromkeys([*settings.structures, *scores["structure"]]))
+    if len(structures) == 2 and settings.structures == [s for s in structures if s != MACRO]:
+        # The macro of a single structure is that structure once more.
+        structures.remove(MACRO)
     metrics = list(dict.fromkeys([*settings.metrics, *settings.extra_metrics, *scores["metric"]]))
     return wide[[(s, m) for m in metrics for s in structures if (s, m) in wide]]
 

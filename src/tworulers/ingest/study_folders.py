@@ -12,8 +12,9 @@ from tworulers.diagnosis.known import DECLARED
 from tworulers.ingest.judged_folders import Judge, Prepared
 from tworulers.ingest.scoring import ScoreTask, dice_alone, finish_scores, score_exams
 from tworulers.metrics.known.dice import DICE
+from tworulers.metrics.macro import choose_judged
 from tworulers.metrics.registry import METRICS
-from tworulers.schema.settings import MACRO, Audit, Provenance, Settings
+from tworulers.schema.settings import Audit, Provenance, Settings
 from tworulers.sides import Side
 from tworulers.study import Reference, Study
 
@@ -85,7 +86,7 @@ def load_folders(ready: Prepared, scored: Sequence[Scored], settings: Settings) 
         scores=pd.concat([one.scores for one in scored], ignore_index=True),
         people=ready.people,
         attributes=ready.attributes,
-        settings=replace(audit, structures=audit.structures or [*ready.structures, MACRO]),
+        settings=replace(audit, structures=choose_judged(audit, ready.structures)),
         references={
             name: Reference(
                 name,

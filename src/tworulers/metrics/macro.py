@@ -1,6 +1,6 @@
 """The macro score of an exam: the plain mean over its structures, and what it is where one is undefined."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite, isnan
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 
 from tworulers.metrics.known.dice import DICE
 from tworulers.metrics.levels import LEVELS
-from tworulers.schema.settings import MACRO
+from tworulers.schema.settings import MACRO, Audit
 
 RULES = ("defined", "complete")
 """Over the structures that are defined in an exam, or only where all are."""
@@ -51,6 +51,16 @@ def average_structures(
     if infinite:
         said.append(", ".join(f"{reasons[name]} in {name}" for name in infinite))
     return float(np.mean(known)), "; ".join(said) or None
+
+
+def choose_judged(audit: Audit, structures: Iterable[str]) -> list[str]:
+    """List the structures that are judged: those asked for, else all and their macro.
+
+    Of a single structure the macro is another name, and is judged only where a primary question names it.
+    """
+    named = list(structures)
+    asked = any(structure == MACRO for _, structure, _ in audit.locked.questions)
+    return audit.structures or ([*named, MACRO] if len(named) > 1 or asked else named)
 
 
 def list_structures(scores: pd.DataFrame) -> list[str]:

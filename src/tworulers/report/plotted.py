@@ -49,14 +49,18 @@ def tabulate_scores(findings: Findings) -> pd.DataFrame:
 
 
 def _list_means(result: AuditResult) -> dict[str, float]:
-    table = result.overall
-    whole = table[table["structure"] == MACRO]
+    whole = _keep_whole(result.overall)
     return dict(zip(whole["metric"], whole["mean"].astype(float), strict=True))
 
 
 def _list_groups(side: tuple[str, str], audit: Any) -> Iterator[pd.DataFrame]:
-    table = audit.result.groups
-    whole = table[table["structure"] == MACRO]
+    whole = _keep_whole(audit.result.groups)
     if len(whole):
         titles = whole["grouping"].map(audit.title_of)
         yield whole.assign(regime=side[0], ruler=side[1], grouping=titles)
+
+
+def _keep_whole(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows of the macro, or of the only structure there is."""
+    single = len(set(table["structure"])) == 1
+    return table if single else table[table["structure"] == MACRO]

@@ -31,15 +31,18 @@ from tworulers.schema.tables import list_rows, unpack_names
 
 
 def tabulate_inflation(change: RulerChange, base: ShownAudit, other: ShownAudit) -> Table:
-    """Tabulate the paired difference of every score.
+    """Tabulate the paired difference of every score that is judged.
 
     Parameters
     ----------
     change : the comparison.
     base, other : the audits by the two rulers.
     """
-    rows = []
+    rows, overall = [], base.result.overall
+    judged = set(zip(overall["metric"], overall["structure"], strict=True))
     for row in iterate_rows(change.comparison.inflation):
+        if (row.metric, row.structure) not in judged:
+            continue
         because, metric = row.undefined_because, base.metric(row.metric)
         rows.append(
             [

@@ -17,6 +17,7 @@ from tworulers.io.results import read_cohort, read_confidences
 from tworulers.io.resume import Stamp
 from tworulers.io.study_files import load_study
 from tworulers.metrics.asked import list_asked, require_metrics, require_structures
+from tworulers.metrics.macro import choose_judged
 from tworulers.metrics.registry import METRICS
 from tworulers.progress import say
 from tworulers.runner.answers import write_audited
@@ -24,7 +25,7 @@ from tworulers.runner.keyed import describe_tables, find_same_scores, place_resu
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import SUMMARY
-from tworulers.schema.settings import MACRO, Ruler, Settings
+from tworulers.schema.settings import Ruler, Settings
 from tworulers.schema.sources import Dataset
 from tworulers.study import Study
 
@@ -42,7 +43,7 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     result = layout.audit(*side)
     margin = {**settings.dataset.margin, **settings.audit.margin}
     known = METRICS
-    structures = settings.audit.structures or [*settings.dataset.structures, MACRO]
+    structures = choose_judged(settings.audit, settings.dataset.structures)
     study = load_study(
         layout,
         {side: ruler},
