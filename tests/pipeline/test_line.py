@@ -93,7 +93,7 @@ def test_every_stage_leaves_its_files(project: Path) -> None:
     assert (base / "report" / "index.html").stat().st_size > 5_000
     card = (base / "report" / "card.md").read_text()
     assert re.search(
-        r"mix: \d+ exams with labels drawn by experts, \d+ exams with labels drawn by a machine",
+        r"mix: \d+ exams? with labels drawn by experts, \d+ exams? with labels drawn by a machine",
         card,
     )
     scores = pd.read_parquet(base / "scores" / "mix" / "silver" / "scores.parquet")

@@ -18,6 +18,7 @@ non-events is never believed, however many there are.
 """
 
 SAME = 1e-12
+WIDEST = 1e60
 FARTHEST = 30.0
 """Normal quantile beyond which a p is not told apart from 0."""
 
@@ -76,7 +77,8 @@ class AucEvidence:
 
     def _solve(self, tail: float, *, upper: bool) -> FloatArray:
         """Iterate the bound of a rate, whose number of trials hardly moves with the bound."""
-        squared = special.stdtrit(self.freedom, tail) ** 2
+        # Beyond the widest quantile the bound is 0 to the last digit, and squares of it leave the range of numbers.
+        squared = np.minimum(np.abs(special.stdtrit(self.freedom, tail)), WIDEST) ** 2
         start = 1 - self.value if upper else self.value
         bound = start
         for _ in range(200):

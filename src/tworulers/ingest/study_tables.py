@@ -24,8 +24,8 @@ GROUPS = ("scores", "against")
 def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attributes) -> Study:
     """Read ready score tables, each once, into a study.
 
-    A reference is called after its provenance. Two tables of one model are by two references, whatever their
-    provenance; two tables that name different models and one provenance are by one.
+    A reference is called after its provenance. Two tables that name one model are by two references, whatever their
+    provenance; two that name different models and one provenance are by one. Two of one provenance have to name models.
 
     Parameters
     ----------
@@ -97,6 +97,14 @@ def _name_settings(fault: Fault, group: str) -> Fault:
 def _name_rulers(specs: Sequence[ScoreTable], models: Sequence[str]) -> list[str]:
     """Name what judged by its provenance; two references of one provenance are numbered."""
     names = [spec.provenance or "unnamed" for spec in specs]
+    named = any(spec.model or "model" in spec.columns for spec in specs)
+    if len(names) == 2 and names[0] == names[1] and not named:
+        files = [f"{names[0]}:{spec.file}" for spec in specs]
+        raise ValueError(
+            f"both tables are by {names[0]} labels: are they of two models, or by two sets of labels of one model?\n"
+            f"  two models: --scores v1={files[0]} --scores v2={files[1]} (scores.model=v1 against.model=v2)\n"
+            f"  one model: --scores v1={files[0]} --scores v1={files[1]} (scores.model=v1 against.model=v1)"
+        )
     if len(names) == 2 and names[0] == names[1] and models[0] == models[1]:
         return [f"{name}_{place}" for place, name in enumerate(names, 1)]
     return names

@@ -17,6 +17,7 @@ from tworulers.auc.intervals import (
     estimate_ratio,
 )
 from tworulers.auc.matrix import compute_matrix, stratify_scores
+from tworulers.auc.score_type import AucEvidence, compare_pair
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "auc.json").read_text())["matrix_cases"]
 
@@ -208,3 +209,12 @@ def test_many_rows_give_the_interval_of_delong():
     gap = compare_own(uncertain)
     assert (gap.low, gap.high) == pytest.approx((gap.delong_low, gap.delong_high), abs=2e-4)
     assert gap.p == pytest.approx(gap.delong_p, rel=0.05)
+
+
+def test_few_degrees_of_freedom_leave_a_p_within_the_range_of_numbers():
+    one, other = (
+        AucEvidence(np.asarray(value), 3, 163, np.asarray(1.0), np.asarray(1.0), np.asarray(1.0), np.asarray(freedom))
+        for value, freedom in ((0.92, 1.0), (0.775, 2.0))
+    )  # fmt: skip
+    with np.errstate(over="raise", invalid="raise"):
+        assert 0 < compare_pair(one, other, 0.0) < 1

@@ -51,7 +51,10 @@ def test_two_tables_are_two_rulers_of_one_model_or_two_models_by_one_ruler(tmp_p
     assert study.references["gold"].origin[0].startswith("The gold labels are corrections of")
     assert study.compare().inflation["mean"].tolist() == pytest.approx([0.01])
     twice = [ScoreTable(file, provenance="gold") for file in files]
-    assert load_tables(twice, AUDIT, ATTRIBUTES).sides == [("table", "gold_1"), ("table", "gold_2")]
+    with pytest.raises(ValueError, match=r"of two models, or by two sets .*\n.*v2=gold:.*b\.csv"):
+        load_tables(twice, AUDIT, ATTRIBUTES)
+    twice = [ScoreTable(file, provenance="gold", model="m") for file in files]
+    assert load_tables(twice, AUDIT, ATTRIBUTES).sides == [("m", "gold_1"), ("m", "gold_2")]
     models = [
         ScoreTable(file, provenance="gold", model=name)
         for file, name in zip(files, ("v1", "v2"), strict=True)
