@@ -48,7 +48,7 @@ def test_names_of_risk_groups_are_text_and_a_turned_score_is_said(tmp_path: Path
     assert "&lt;img" in text
     assert "two lines&#124;a bar" in text
     assert all(line.endswith("|") for line in text.splitlines() if line.startswith("|"))
-    assert "undefined (no_events in A-B)" in text
+    assert "undefined (no events in A-B)" in text
     assert "0.5000 &#91;0.112, 0.888] (1 × 20)" in text  # one event has an interval, too
     assert list(project.folder.rglob("*_matrix.svg"))
     (record,) = project.folder.rglob("run.json")

@@ -13,8 +13,8 @@ from tworulers.report.page import Cell, Page, Section, VerdictTable
 from tworulers.report.render import Picture
 from tworulers.report.risk_page import list_tables, say_bounds, tabulate_tests
 from tworulers.report.rows import find_row, iterate_rows
-from tworulers.report.tables import Table, make_table, write_count, write_p, write_undefined
-from tworulers.report.words.risk import INTERVALS
+from tworulers.report.tables import Table, make_table, write_count, write_p
+from tworulers.report.words.risk import INTERVALS, say_why
 from tworulers.schema.file_names import name_file
 
 TABLES = ("cells", "metrics", "tests", "mean_scores", "calibration", "rates")
@@ -211,7 +211,7 @@ def _tell(audit: RiskAudit, name: str, most: int) -> tuple[str, list[str], str, 
 def _write_cell(cell: Any) -> str:
     """Write the AUC within a group with its interval and counts, or why there is none."""
     if pd.isna(cell.auc):
-        return f"{cell.events_of}: {write_undefined(cell.undefined_because)}"
+        return f"{cell.events_of}: {say_why(cell.undefined_because)}"
     bounds = say_bounds(cell, cell.auc)
     return f"{cell.events_of}: {cell.auc:.3f} ({bounds}), n {cell.n_events} × {cell.n_non_events}"
 

@@ -11,8 +11,8 @@ from tworulers.auc.audit import RiskAudit
 from tworulers.auc.matrix import HALF
 from tworulers.auc.uses import APPRAISALS, AucMetric
 from tworulers.report.rows import iterate_rows
-from tworulers.report.tables import Table, escape_markdown, make_table, write_number
-from tworulers.report.words.risk import INTERVALS, TITLES, WHY
+from tworulers.report.tables import Table, escape_markdown, make_table
+from tworulers.report.words.risk import INTERVALS, TITLES, WHY, say_why
 
 BELOW = ", below one half"
 """Beside an AUC by which events rank below non-events."""
@@ -71,7 +71,7 @@ def brief_risk(audit: RiskAudit, title: str) -> Table:
     for name in audit.matrices:
         cells = _of(audit.cells, name)
         for cell in iterate_rows(cells[cells["events_of"] == cells["non_events_of"]]):
-            value = write_number(cell.auc, 4, cell.undefined_because)
+            value = say_why(cell.undefined_because) if pd.isna(cell.auc) else f"{cell.auc:.4f}"
             value += BELOW if cell.below_half else ""
             bounds, n = say_bounds(cell, cell.auc), f"{cell.n_events} × {cell.n_non_events}"
             rows.append((name, f"AUC within {cell.events_of}", value, bounds, n, ""))
@@ -199,7 +199,7 @@ def _tabulate_rates(table: pd.DataFrame) -> Table:
 
 def _number(value: float, undefined_because: str = "") -> str:
     if pd.isna(value):
-        return f"undefined ({undefined_because.replace('_', ' ')})" if undefined_because else "–"
+        return f"undefined ({say_why(undefined_because)})" if undefined_because else "–"
     return f"{value:.4f}"
 
 

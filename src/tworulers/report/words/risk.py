@@ -228,3 +228,9 @@ def _describe_use(audit: RiskAudit) -> Iterator[str]:
             f"There is no bootstrap beside the intervals: {audit.rows:,} rows are more than the "
             f"{MOST_RESAMPLED:,} that are resampled."
         )
+
+
+def say_why(undefined_because: str) -> str:
+    """Write why an AUC is undefined in words; the name of its group stays as it is."""
+    reason, where, group = undefined_because.partition(" in ")
+    return f"{reason.replace('_', ' ')}{where}{group}"
