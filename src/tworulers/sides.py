@@ -1,6 +1,7 @@
 """Two sides of a study over what both have: the exams, scores and people that a comparison rests on."""
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -199,6 +200,18 @@ class Shared:
             settings = keep_to_tests(study.settings, study.exams_of(side)["patient_id"])
             audit = study.run_battery(side, settings)
         return Audited(study.scores_of(side), audit.tests, audit.disparities, audit.metrics)
+
+
+def list_comparisons(study: "Study") -> list[tuple[Side, Side]]:
+    """List what is compared: each reference with the base over each model, then every two models by each reference."""
+    sides, base = study.sides, study.base
+    rulers = [
+        ((model, base), (model, name))
+        for model, name in sides
+        if name != base and (model, base) in sides
+    ]
+    judged = {name: [one for one in sides if one[1] == name] for name in study.references}
+    return rulers + [pair for one in judged.values() for pair in combinations(one, 2)]
 
 
 def share(study: "Study", first: Side, second: Side) -> Shared:

@@ -12,7 +12,6 @@ of. It is pure: `ingest` and `io` load it, the stages and the Python door ask it
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -27,7 +26,7 @@ from tworulers.schema.metric import Metric
 from tworulers.schema.origin import tell_origin
 from tworulers.schema.settings import Audit
 from tworulers.schema.sources import Attributes, Relation
-from tworulers.sides import Shared, Side, share
+from tworulers.sides import Shared, Side, list_comparisons, share
 
 Key = tuple[str, str, str]
 """A comparison: the model and two references, or the reference and two models."""
@@ -326,18 +325,22 @@ class Study:
             self.known.models, (judge, before, after), lambda: self.share(*sides).compare_models()
         )
 
-    def findings(self) -> Answers:
-        """Audit every side, compare every reference with the base and every two models under one reference."""
-        sides = self.sides
-        for model, reference in sides:
-            self.audit(reference, model)
-        for model, other in sides:
-            if other != self.base and (model, self.base) in sides:
-                self._try(self.compare, self.base, other, model)
-        for reference in self.references:
-            scored = [model for model in self.models if (model, reference) in sides]
-            for first, second in combinations(scored, 2):
-                self._try(self.compare_models, first, second, reference)
+    def findings(self, progress: Callable[[str], None] | None = None) -> Answers:
+        """Audit every side, compare every reference with the base and every two models under one reference.
+
+        Parameters
+        ----------
+        progress : told each grouping of an audit, and each comparison, as its turn comes.
+        """
+        for model, reference in self.sides:
+            self.audit(reference, model, progress)
+        for one, other in list_comparisons(self):
+            if progress is not None:
+                progress(f"{one} and {other}")
+            if one[0] == other[0]:
+                self._try(self.compare, one[1], other[1], one[0])
+            else:
+                self._try(self.compare_models, one[0], other[0], one[1])
         return self.known
 
     def share(self, first: Side, second: Side) -> Shared:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +68,7 @@ def audit_risk(
     *,
     probability: bool = False,
     cluster: ArrayLike | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> RiskAudit:
     """Estimate the AUC of a score within and across the groups of every grouping, with intervals and tests.
 
@@ -80,6 +81,7 @@ def audit_risk(
     use : what the score is for, which decides what is shown; confidence level, bootstrap draws and seed.
     probability : the score is a predicted probability in [0, 1], so calibration is judged as well.
     cluster : shape (n,), whose row it is, where a person has several.
+    progress : told the name of each grouping as its turn comes.
 
     Raises
     ------
@@ -100,6 +102,8 @@ def audit_risk(
     edges = choose_bin_edges(y_score, bins=use.bins) if probability else None
     tables: dict[str, list[pd.DataFrame]] = {}
     for name, sample in samples.items():
+        if progress is not None:
+            progress(name)
         for kind, table in _tabulate(sample, covariances[name], name, use, edges, people).items():
             table.insert(0, "grouping", name)
             tables.setdefault(kind, []).append(table)

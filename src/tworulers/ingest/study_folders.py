@@ -14,8 +14,9 @@ from tworulers.ingest.scoring import ScoreTask, dice_alone, finish_scores, score
 from tworulers.metrics.known.dice import DICE
 from tworulers.metrics.macro import choose_judged
 from tworulers.metrics.registry import METRICS
+from tworulers.progress import following
 from tworulers.schema.settings import Audit, Provenance, Settings
-from tworulers.sides import Side
+from tworulers.sides import Side, list_comparisons
 from tworulers.study import Reference, Study
 
 
@@ -103,7 +104,9 @@ def load_folders(ready: Prepared, scored: Sequence[Scored], settings: Settings) 
         models={name: one.title or name for name, one in settings.predictions.all_models.items()},
         metrics=METRICS,
     )
-    known, references = study.findings(), dict(study.references)
+    parts = len(study.sides) * len(study.attributes.groupings) + len(list_comparisons(study))
+    with following("auditing and comparing", parts) as tell:
+        known, references = study.findings(tell), dict(study.references)
     for one in scored:
         model, name = one.one.side
         compared = known.rulers.get((model, study.base, name))

@@ -11,6 +11,7 @@ from tworulers.io.images import ImageError
 from tworulers.io.label_maps import count_label_values
 from tworulers.io.label_values import ValueMap
 from tworulers.io.pool import iterate_in_pool
+from tworulers.progress import following
 
 SHOWN, FEW = 20, 5
 SETTINGS = "predictions.label_map, predictions.models.<name>.label_map or predictions.references.<name>.label_map"
@@ -54,11 +55,14 @@ def take_census(
     faults = []
     count = partial(_count, stands_for=stands_for)
     counted = iterate_in_pool(count, list(files.values()), processes)
-    for exam, found in zip(files, counted, strict=True):
-        if isinstance(found, ImageError):
-            faults.append(Fault(FaultKind.VALUES, "", str(found), exam=exam, details=found.found))
-        else:
-            exams[exam] = found
+    with following(f"reading values of {folder}", len(files)) as tell:
+        for exam, found in zip(files, counted, strict=True):
+            tell(exam)
+            if isinstance(found, ImageError):
+                fault = Fault(FaultKind.VALUES, "", str(found), exam=exam, details=found.found)
+                faults.append(fault)
+            else:
+                exams[exam] = found
     return Census(folder, exams, faults)
 
 

@@ -1,6 +1,10 @@
 """What the report says, section by section, of what is shown of the findings."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from tworulers.metrics.macro import tell_partial
+from tworulers.progress import following
 from tworulers.report.adjusted_tables import tell_of_adjustment
 from tworulers.report.agreement_table import tabulate_agreement
 from tworulers.report.anchored_section import tell_of_anchoring
@@ -69,29 +73,26 @@ def list_sections(view: View, whole: View, headline: Headline, left_out: str) ->
             _everything(findings),
         ]
         return [section for section in bare if section is not None]
-    sections = [
-        _two_rulers(view),
-        _missed(view),
-        _in_words(headline, left_out),
-        _methods(whole),
-        _worst(view),
-        _answers(view),
-        _tests(view),
-        _inflation(view),
-        _why(view),
-        tell_of_adjustment(view),
-        *_rates(view),
-        _groups(view),
-        _power(view),
-        tell_of_anchoring(view),
-        tell_of_warning(view),
-        _regimes(findings),
-        _by_group(findings),
-        _model(view),
-        _cohort(view),
-        _everything(findings),
+    own: Sequence[Callable[[View], Section | list[Section] | None]] = (
+        *(_worst, _answers, _tests, _inflation, _why, tell_of_adjustment, _rates, _groups, _power),
+        *(tell_of_anchoring, tell_of_warning),
+    )
+    parts: list[Callable[[], Section | list[Section] | None]] = [
+        *(partial(make, view) for make in (_two_rulers, _missed)),
+        partial(_in_words, headline, left_out),
+        partial(_methods, whole),
+        *(partial(make, view) for make in own),
+        *(partial(make, findings) for make in (_regimes, _by_group)),
+        *(partial(make, view) for make in (_model, _cohort)),
+        partial(_everything, findings),
     ]
-    return [section for section in sections if section is not None]
+    sections: list[Section] = []
+    with following("drawing the page", len(parts)) as tell_part:
+        for part in parts:
+            tell_part("")
+            made = part()
+            sections += made if isinstance(made, list) else [made] if made is not None else []
+    return sections
 
 
 def _missed(view: View) -> Section | None:

@@ -10,7 +10,7 @@ from tworulers.io.answers import TRACED, write_anchored
 from tworulers.io.paths import Layout, place_within
 from tworulers.io.primary import hold_to_lock
 from tworulers.io.records import folder_written_beside, write_json, write_table
-from tworulers.progress import say
+from tworulers.progress import following, say
 from tworulers.report.briefs import note_comparison
 from tworulers.report.endings import end_models, end_rulers
 from tworulers.report.findings import ShownAudit
@@ -39,18 +39,21 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         return compare_tables(settings, layout)
     study = read_audits(settings, layout)
     root, base, metrics = layout.comparisons, settings.grid.base_ruler, dict[str, float]()
-    with folder_written_beside(root) as folder:
-        for model, other in study.sides:
-            if other == base or (model, base) not in study.sides:
-                continue
+    sides, models = study.sides, pair_models(study)
+    others = [one for one in sides if one[1] != base and (one[0], base) in sides]
+    parts = len(others) + len(models)
+    with folder_written_beside(root) as folder, following("comparing", parts) as tell_part:
+        for model, other in others:
             study.share((model, base), (model, other)).exams.require_all()
             key, name = (model, base, other), f"{model}/{base}_{other}"
+            tell_part(name)
             target = folder / "rulers" / name
             metrics |= write_rulers(study, key, target, name)
             add_particulars(study, key, target)
-        for judge, first, second in pair_models(study):
-            found = study.compare_models(first, second, judge)
+        for judge, first, second in models:
             name = f"{judge}/{first}_{second}"
+            tell_part(name)
+            found = study.compare_models(first, second, judge)
             metrics |= write_compared(found, folder / "regimes" / name, name)
         count = len(study.known.rulers) + len(study.known.models)
         write_json({"comparisons": count}, folder / "about.json")
@@ -114,6 +117,9 @@ def compare_tables(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]
     made_from = describe_tables(settings, *("scores", "against")[: len(specs)])
     place, name = Layout.of_table(settings, layout.root).outputs, f"{names[0]}_and_{names[1]}"
     result = place_result(place_within(place, comparison=name), made_from, layout)
+    with following("auditing", 2 * len(study.attributes.groupings)) as tell_part:
+        for model, ruler in (first, second):
+            shared.study.audit(ruler, model, tell_part)
     with folder_written_beside(result) as folder:
         found = study.compare(*names) if of_rulers else study.compare_models(*names)
         judging = list_judging(study, (first[0], *names)) if of_rulers else []

@@ -9,6 +9,7 @@ from tworulers.ingest.risk_table import CLUSTER, OUTCOME, SCORE, RiskRecords, re
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, write_json, write_table, write_text
 from tworulers.io.resume import Stamp, list_settings
+from tworulers.progress import following
 from tworulers.report.card import ON_PAGE, card_risk
 from tworulers.report.endings import Ending
 from tworulers.report.risk_figures import draw_risk, note_panels
@@ -43,14 +44,16 @@ def risk(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     )
     records = read_risk_table(replace(spec, root=str(root)))
     frame = records.frame
-    audit = audit_risk(
-        frame[OUTCOME],
-        frame[SCORE],
-        records.groups,
-        use,
-        probability=spec.probability,
-        cluster=frame[CLUSTER],
-    )
+    with following(f"auditing {name}", len(records.groups)) as tell_part:
+        audit = audit_risk(
+            frame[OUTCOME],
+            frame[SCORE],
+            records.groups,
+            use,
+            probability=spec.probability,
+            cluster=frame[CLUSTER],
+            progress=tell_part,
+        )
     sentences, notes = describe_risk(audit), [*records.notes, *note_panels(audit)]
     with folder_written_beside(result) as folder:
         again = f"python -m tworulers.stages.risk risk={name} use={use.name}", AGAIN
