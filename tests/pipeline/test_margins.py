@@ -98,5 +98,7 @@ def test_a_judgement_answers_within_margins(project: Project) -> None:
     page = (project.folder / "artifacts/judged/mine/report/index.html").read_text()
     opening = page[page.index('class="answer"') :]
     assert opening.index("within the margin by Sex") < opening.index("Judged by")
-    assert "within the margin 2" in opening
+    assert "within the margin 1;" in opening, "a single structure is judged once"
+    card = (project.folder / "artifacts/judged/mine/report/card.md").read_text()
+    assert "| Sex | within the margin; a Dice " in card
     assert "Margins: Dice 2 points, failures 30 %. Shift" in page
