@@ -68,7 +68,7 @@ def audit_risk(
     *,
     probability: bool = False,
     cluster: ArrayLike | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], object] = str,
 ) -> RiskAudit:
     """Estimate the AUC of a score within and across the groups of every grouping, with intervals and tests.
 
@@ -96,14 +96,11 @@ def audit_risk(
     if people is not None and pd.Series(people).is_unique:
         people = None
     samples = {name: stratify_scores(y_score, y_true, group) for name, group in groups.items()}
-    covariances = {
-        name: compute_covariance(sample, cluster=people) for name, sample in samples.items()
-    }
+    covariances = {name: compute_covariance(one, cluster=people) for name, one in samples.items()}
     edges = choose_bin_edges(y_score, bins=use.bins) if probability else None
     tables: dict[str, list[pd.DataFrame]] = {}
     for name, sample in samples.items():
-        if progress is not None:
-            progress(name)
+        progress(name)
         for kind, table in _tabulate(sample, covariances[name], name, use, edges, people).items():
             table.insert(0, "grouping", name)
             tables.setdefault(kind, []).append(table)

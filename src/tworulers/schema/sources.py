@@ -1,11 +1,11 @@
 """What is studied: data sources, tables and label maps made elsewhere, and how their exams are grouped."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from tworulers.schema.file_names import find_name_fault, name_file
+from tworulers.schema.stored_values import write_values
 
 CODES_FOR_NOTHING = ("", "NA", "N/A", "nan", "none", "null", "<NA>", "-", "--", "?", ".")
 """Codes for no value where a person declares none, in any case of letters; a list of their own takes their place."""
@@ -20,11 +20,6 @@ class Relation(StrEnum):
     SHARES_TRAINING = "shares_training"
     INDEPENDENT = "independent"
     UNKNOWN = "unknown"
-
-
-def write_values(values: Mapping[str, Iterable[Any]]) -> dict[str, list[str]]:
-    """Write the values that stand for a name as texts, so that `[7]` says what `["7"]` does."""
-    return {name: [str(value) for value in of] for name, of in values.items()}
 
 
 def read_relation(word: str) -> Relation:
