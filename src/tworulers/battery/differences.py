@@ -167,11 +167,11 @@ def compare_groups(
     rows = []
     centre, average, n = group_medians(sample), group_means(sample), sample.sizes
     hits, effective = (n, n) if success is None else count_effective(sample, success)
-    rate = success_rate(hits, effective)
+    rate, repeats = success_rate(hits, effective), sample.repeats
     for a, b in combinations(range(len(sample.names)), 2):
         enough = min(n[a], n[b]) >= 2
         drawn_at = level
-        if sample.repeats:
+        if repeats:
             mine = sample.patients[(sample.codes == a) | (sample.codes == b)]
             drawn_at = expand_level(level, len(np.unique(mine)), 2)
         rates = dict.fromkeys(("value", "low", "high"), np.nan)
