@@ -38,6 +38,10 @@ def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attrib
     IngestError : as of `read_score_table`.
     ValueError : the tables describe an exam or a metric differently.
     """
+    specs = [
+        spec if spec.file is None or Path(spec.file).name else replace(spec, file=str(Path.cwd()))
+        for spec in specs
+    ]  # `.` has no name that a sentence could say
     models = [spec.model or REGIME for spec in specs]
     rulers = _name_rulers(specs, models)
     tables, faults = [], []
