@@ -61,7 +61,8 @@ def read_text_table(path: Path, notes: list[str] | None = None) -> pd.DataFrame:
     """
     notes = notes if notes is not None else []
     if not path.is_file():
-        refuse(table_fault(path, "a table", "no such file", "correct the path"))
+        found = "a folder" if path.is_dir() else "no such file"
+        refuse(table_fault(path, "a table", found, "correct the path"))
     kind = path.suffix.casefold()
     if kind in _SPREADSHEETS:
         mend = "save the sheet as .xlsx or CSV"
