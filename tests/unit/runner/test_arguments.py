@@ -22,7 +22,7 @@ from tworulers.schema.sources import Dataset, Predictions, Reading, Reference
         ("risk.groups.sex=gender", "++risk.groups.sex=gender"),
         ("audit.thresholds.dice=0.7,0.8", "++audit.thresholds.dice=0.7,0.8"),
         ("audit.alpha=0.1", "audit.alpha=0.1"),
-        ("predictions.label_map={a: [1, -2]}", "++predictions.label_map={a: ['1', '-2']}"),
+        ("scores.filters={a: [1, -2]}", "++scores.filters={a: ['1', '-2']}"),
         (
             "predictions.references.e.label_map.a=[1]",
             "++predictions.references.e.label_map.a=['1']",
