@@ -23,10 +23,6 @@ from tworulers.schema.sources import Dataset, Predictions, Reading, Reference
         ("audit.thresholds.dice=0.7,0.8", "++audit.thresholds.dice=0.7,0.8"),
         ("audit.alpha=0.1", "audit.alpha=0.1"),
         ("scores.filters={a: [1, -2]}", "++scores.filters={a: ['1', '-2']}"),
-        (
-            "predictions.references.e.label_map.a=[1]",
-            "++predictions.references.e.label_map.a=['1']",
-        ),
         ("attributes.bins={age: [40,60]}", "++attributes.bins={age: [40,60]}"),
         ("attributes=sex", "attributes=sex"),
         ("~predictions.folder", "~predictions.folder"),
