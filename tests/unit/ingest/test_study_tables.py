@@ -28,7 +28,7 @@ def write(folder: Path, name: str, dice: np.ndarray, **more: object) -> str:
 
 def test_the_faults_of_both_tables_are_one_list_with_the_settings_of_each(tmp_path: Path) -> None:
     files = write(tmp_path, "a.csv", V1 + 1), write(tmp_path, "b.csv", -V1)
-    tables = [ScoreTable(file, provenance="gold") for file in files]
+    tables = [ScoreTable(f, provenance=p) for f, p in zip(files, ("gold", "silver"), strict=True)]
     with pytest.raises(IngestError) as caught:
         load_tables(tables, AUDIT, ATTRIBUTES)
     first, second = (
