@@ -89,20 +89,25 @@ def make_study(
             seed=asked.get("seed", 0),
             given=Audit("python").given if beside is None else list(map(str, beside)),
         ),
-        references={
-            name: Reference(
-                name,
-                name,
-                word,
-                relation=_read_relation(asked.get("relation"), name),
-                corrected_from=_read_corrected(asked.get("corrected_from"), name, provenance),
-            )
-            for name, word in provenance.items()
-        },
+        references=_refer(provenance, asked),
         models={model: model for model, _ in sides},
         metrics={name: known[name] for name in scored},
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _refer(provenance: Mapping[str, str], asked: Asked) -> dict[str, Reference]:
+    """Describe each reference by who drew its labels, and by what was said of it."""
+    return {
+        name: Reference(
+            name,
+            name,
+            word,
+            relation=_read_relation(asked.get("relation"), name),
+            corrected_from=_read_corrected(asked.get("corrected_from"), name, provenance),
+        )
+        for name, word in provenance.items()
+    }
 
 
 def _describe_exams(

@@ -71,14 +71,8 @@ def pair_predictions(
         return Pairing(_frame([]), [], [], absent)
     predicted = list_label_maps(predictions, patterns[0], ignore)
     referred = list_label_maps(references, patterns[1], ignore)
-    nested = [
-        _explain_nested(folder, setting)
-        for folder, listing, setting in (
-            (predictions, predicted, settings[0]),
-            (references, referred, settings[1]),
-        )
-        if not listing.files
-    ]
+    listed = zip((predictions, references), (predicted, referred), settings, strict=True)
+    nested = [_explain_nested(place, name) for place, found, name in listed if not found.files]
     if any(nested):
         return Pairing(_frame([]), [], [], [*chain(*nested)])
     wanted = None if exam_ids is None else set(exam_ids)

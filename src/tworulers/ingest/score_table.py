@@ -2,7 +2,7 @@
 metric.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import pandas as pd
 from tworulers.cohort.numbers import note_decimal_commas, read_numbers
 from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.completeness import find_lacking, tell_gaps, tell_lacking
+from tworulers.ingest.exam_column import name_columns
 from tworulers.ingest.faults import Fault, IngestError, refuse
-from tworulers.ingest.id_rules import EXAM, Naming, rename_ids
-from tworulers.ingest.ids import find_id_faults
+from tworulers.ingest.id_rules import EXAM, Naming
 from tworulers.ingest.lookalikes import find_cause
 from tworulers.ingest.measures import declare_metric, tell_metric, tell_range
 from tworulers.ingest.nnunet_results import read_summaries
@@ -21,7 +21,6 @@ from tworulers.ingest.people import (
     clean_attributes,
     collapse_duplicates,
     index_lookalikes,
-    rename_columns,
     strip_id,
 )
 from tworulers.ingest.score_cells import (
@@ -32,9 +31,8 @@ from tworulers.ingest.score_cells import (
     merge_structures,
     spread_cells,
 )
-from tworulers.ingest.sheet_table import SHEET
 from tworulers.ingest.table_macro import add_macro, name_structures
-from tworulers.ingest.text_table import FIRST_ROW, keep_rows, read_text_table
+from tworulers.ingest.text_table import keep_rows, read_text_table
 from tworulers.metrics.registry import METRICS
 from tworulers.schema.metric import Metric
 from tworulers.schema.settings import Provenance
@@ -46,26 +44,6 @@ MOST_SLIP = 1.5
 
 REGIME = "table"
 """Regime of scores whose model is not ours."""
-
-
-SUMMARIES = frozenset(
-    {
-        "mean",
-        "average",
-        "avg",
-        "median",
-        "std",
-        "sd",
-        "sum",
-        "total",
-        "min",
-        "max",
-        "mean±sd",
-        "mean±std",
-        "count",
-    }
-)
-"""What stands (folded) where exams are named in a row that sums the exams up."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +104,7 @@ def read_score_table(
     of_nnunet = path.is_dir() or path.suffix.casefold() == ".json"
     table = read_summaries(path, notes) if of_nnunet else read_text_table(path, notes)
     naming = Naming(spec.id_ignore, spec.id_pattern, "scores")
-    table = _name_columns(table, people, file, "scores.columns", notes, naming)
+    table = name_columns(table, people, file, "scores.columns", notes, naming)
     table = _filter_rows(table, spec, notes)
     parts = []
     for model, rows in _split_models(table, spec, regime).items():
@@ -180,51 +158,6 @@ def _read_rows(
 def _is_of_people(ours: str) -> bool:
     """Tell whether a mapped column describes exams, and is no score."""
     return "/" not in ours and ours not in ("structure", "metric", "value", "model")
-
-
-def _name_columns(
-    table: pd.DataFrame,
-    columns: Mapping[str, str],
-    file: str,
-    setting: str,
-    notes: list[str],
-    naming: Naming,
-) -> pd.DataFrame:
-    """Give the columns that describe exams the cohort's names; a key `a+b` joins two with an underscore."""
-    mapped = dict(columns)
-    key = mapped.get("exam_id", "")
-    if "+" in key and key not in table:
-        parts = [part.strip() for part in key.split("+")]
-        absent = [part for part in parts if part not in table]
-        if absent:
-            refuse(
-                make_fault(
-                    file, f"columns {absent}", f"{list(table)}", f"correct {setting}.exam_id"
-                )
-            )
-        joined = table[parts[0]].str.cat(table[parts[1:]], sep="_")
-        table = table.assign(**{key: joined})
-    written = list(map(str, table))
-    table, told = rename_columns(table, mapped, file)
-    notes += [fault.describe() for fault in told]
-    if "exam_id" not in table:
-        sheets = [note for note in notes if note.startswith(f"{Path(file).name}: {SHEET} ")]
-        found = f"the columns {', '.join(written)}" + "".join(f" ({note})" for note in sheets)
-        mend = (
-            f"name the one that holds the exams' ids, such as \"{setting}.exam_id='{written[0]}'\""
-        )
-        refuse(make_fault(file, "a column exam_id", found, mend))
-    table = rename_ids(table, naming, notes, file)
-    paths = table["exam_id"].str.contains(r"[/\\]")
-    if paths.all():
-        found = f"paths, such as {table['exam_id'].iloc[0]!r}"
-        mend = f"set {naming.setting}.id_ignore=[folder,extension]"
-        refuse(make_fault(file, "ids of exams", found, mend))
-    faults = [fault for fault, _ in find_id_faults(table[["exam_id"]], file, FIRST_ROW)]
-    summed = table["exam_id"][table["exam_id"].map(fold_spelling).isin(SUMMARIES)].unique()
-    mend = "take the row out: it sums the others up"
-    refuse(*faults, *(make_fault(file, "an exam", f"{name!r}", mend, name) for name in summed))
-    return table
 
 
 def _filter_rows(table: pd.DataFrame, spec: ScoreTable, notes: list[str]) -> pd.DataFrame:
@@ -335,7 +268,7 @@ def read_exam_table(
     """
     naming = naming or Naming()
     people, setting = read_text_table(Path(file), notes), f"{naming.setting}.cohort_columns"
-    people = _name_columns(people, columns, file, setting, notes, naming)
+    people = name_columns(people, columns, file, setting, notes, naming)
     refuse(*_explain_names(people["exam_id"], exams, naming, file))
     return _describe(people, exams, missing, file, notes)
 

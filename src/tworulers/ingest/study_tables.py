@@ -60,25 +60,13 @@ def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attrib
     attributes, left_out = keep_possible(people, attributes)
     asked = [metric for metric in list_asked(settings) if metric not in set(scores["metric"])]
     lacking = [f"the table holds no {', '.join(asked)}: asked for, not audited"] if asked else []
-    sources: dict[str, list[str]] = {}
-    for spec, ruler in zip(specs, rulers, strict=True):
-        sources.setdefault(ruler, []).append(Path(str(spec.file)).name)
     called = dict(zip(zip(models, rulers, strict=True), files, strict=True))
     return Study(
         scores=scores,
         people=people,
         attributes=attributes,
         settings=settings,
-        references={
-            ruler: Reference(
-                ruler,
-                f"the labels of {' and '.join(dict.fromkeys(names))}",
-                spec.provenance,
-                relation=spec.relation,
-                corrected_from=spec.corrected_from,
-            )
-            for spec, (ruler, names) in zip(specs, sources.items(), strict=False)
-        },
+        references=_refer(specs, rulers),
         models={str(model): str(model) for model in scores["regime"].unique()},
         metrics=tables[0].metrics,
         notes=(
@@ -88,6 +76,23 @@ def load_tables(specs: Sequence[ScoreTable], settings: Audit, attributes: Attrib
         ),
         called=called if len(called) > 1 else {},
     )
+
+
+def _refer(specs: Sequence[ScoreTable], rulers: Sequence[str]) -> dict[str, Reference]:
+    """Describe each reference by the files of its scores, and by what the first of these says of it."""
+    files: dict[str, list[str]] = {}
+    for spec, ruler in zip(specs, rulers, strict=True):
+        files.setdefault(ruler, []).append(Path(str(spec.file)).name)
+    return {
+        ruler: Reference(
+            ruler,
+            f"the labels of {' and '.join(dict.fromkeys(names))}",
+            spec.provenance,
+            relation=spec.relation,
+            corrected_from=spec.corrected_from,
+        )
+        for spec, (ruler, names) in zip(specs, files.items(), strict=False)
+    }
 
 
 def _name_settings(fault: Fault, group: str) -> Fault:

@@ -1,6 +1,4 @@
-"""Whether a regime serves all groups equally by one ruler: verdict tables of our scores, or of a
-ready table.
-"""
+"""Whether a regime serves all groups equally by one ruler: verdict tables of our scores, or of a ready table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,9 +38,7 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         return audit_table(settings, layout)
     side = settings.regime.name, settings.ruler.name
     ruler = declare_origin(settings.ruler, settings.dataset)
-    result = layout.audit(*side)
     margin = {**settings.dataset.margin, **settings.audit.margin}
-    known = METRICS
     structures = choose_judged(settings.audit, settings.dataset.structures)
     study = load_study(
         layout,
@@ -50,18 +46,18 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         read_cohort(layout),
         settings.attributes,
         replace(settings.audit, structures=structures, margin=margin),
-        known,
+        METRICS,
         list_asked(settings.audit),
     )
     scored = len(study.scores) > 0
-    held = [name for name in known if (study.scores["metric"] == name).any()]
-    require_metrics(settings.audit, known, held if scored else None)
+    held = [name for name in METRICS if (study.scores["metric"] == name).any()]
+    require_metrics(settings.audit, METRICS, held if scored else None)
     if not scored:
-        return result, leave_empty(result, ruler, settings)
+        return layout.audit(*side), leave_empty(layout.audit(*side), ruler, settings)
     study = replace(study, confidences=read_confidences(layout, [side[0]]))
     scores = study.scores_of(side)
     notes = tell_lacking(find_lacking(scores), scores["exam_id"].nunique())
-    return _audit(study, ruler, result, layout, settings, settings.dataset.name, notes)
+    return _audit(study, ruler, layout.audit(*side), layout, settings, settings.dataset.name, notes)
 
 
 def declare_origin(ruler: Ruler, dataset: Dataset) -> Ruler:
@@ -97,11 +93,10 @@ def audit_table(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         corrected_from=reference.corrected_from,
     )
     stem = Path(str(settings.scores.file)).stem
-    before = find_same_scores(named, made_from, settings)
     from tworulers.runner.page import add_page  # with it comes matplotlib
 
     page = partial(add_page, study, "audit", made_from, settings, result, layout)
-    told = (study.notes, made_from, before, page)
+    told = (study.notes, made_from, find_same_scores(named, made_from, settings), page)
     return _audit(study, ruler, result, layout, settings, stem, *told)
 
 
