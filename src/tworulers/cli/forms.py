@@ -50,9 +50,10 @@ def take_references(values: Sequence[str]) -> list[str]:
         name, sign, rest = value.partition("=")
         provenance, _, folder = rest.partition(":")
         if not (name and sign and folder):
+            where = folder or rest or value.rpartition(":")[2]
             raise FormError(
                 f"--reference {value}: expected a name, who drew the labels, and their folder: "
-                f"--reference expert=gold:{rest or value}"
+                f"--reference expert=gold:{where}"
             )
         _require_provenance("--reference", value, provenance)
         references[name] = f"{{folder: {quote_text(folder)}, provenance: {provenance}}}"

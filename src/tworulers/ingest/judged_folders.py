@@ -136,12 +136,15 @@ def require_given(given: Predictions) -> None:
     faults = []
     if not given.all_models:
         faults.append(
-            "predictions.folder, the folder of the predicted label maps, or predictions.models of several models"
+            "predictions.folder, the folder of the predicted label maps (--predictions DIR), or predictions.models of "
+            "several models"
         )
     elif given.folder and given.models:
         faults.append("one of predictions.folder and predictions.models alone: both are given")
     if not given.references:
-        faults.append("predictions.references, such as {expert: {folder: /e, provenance: gold}}")
+        faults.append(
+            "predictions.references, such as {expert: {folder: /e, provenance: gold}} (--reference expert=gold:/e)"
+        )
     if not re.fullmatch(r"\w[\w.-]*", given.name):
         faults.append(f"predictions.name, a plain word to file results under, not {given.name!r}")
     if faults:

@@ -39,6 +39,7 @@ from tworulers.runner.checks.overrides import (
     is_sweep,
     place_sweep,
 )
+from tworulers.runner.checks.refused import tell_refusals
 from tworulers.runner.cost import timing
 from tworulers.runner.declared import declare_structures
 from tworulers.runner.environment import limit_environment
@@ -153,6 +154,7 @@ def _begin_elsewhere(root: Path) -> None:
 
 def _read_arguments(name: str, root: Path, folders: Sequence[Path]) -> tuple[Asked, Path | None]:
     """Check what was typed and complete it for Hydra; return what is swept over, and the folder made for a sweep."""
+    tell_refusals()
     sys.argv[1:] = complete_arguments(sys.argv[1:])
     require_extras(name, sys.argv[1:])
     check_composed(sys.argv[1:], *folders)

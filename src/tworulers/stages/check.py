@@ -38,7 +38,10 @@ def check(settings: Settings, layout: Layout) -> tuple[Path, RunRecord] | None:
         layout.check / "check.json",
     )
     if wrong:
-        raise ValueError(f"{len(wrong)} problems in {settings.dataset.root}; see {layout.check}")
+        where = settings.dataset.root or "dataset.root, which is not set"
+        raise ValueError(
+            f"{len(wrong)} {'problem' if len(wrong) == 1 else 'problems'} in {where}; see {layout.check}"
+        )
     return None
 
 

@@ -6,7 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from tworulers.ingest.faults import format_faults
-from tworulers.ingest.judged_folders import Prepared, list_pairs, nest_by_model, prepare
+from tworulers.ingest.judged_folders import (
+    Prepared,
+    list_pairs,
+    nest_by_model,
+    prepare,
+    require_given,
+)
 from tworulers.ingest.study_folders import Scored, load_folders, score_side, summarise_side
 from tworulers.io.owned import remove_others
 from tworulers.io.paths import Layout, require_writable
@@ -36,6 +42,7 @@ from tworulers.study import Study
 def judge(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     """Score folders of predictions by every reference, audit each, and compare them."""
     settings, given = hold_to_lock(settings, layout.root), settings.predictions
+    require_given(given)
     require_metrics(settings.audit, METRICS)
     require_rule(settings.audit.macro)
     named = Layout.of_predictions(settings, layout.root).outputs
@@ -88,12 +95,10 @@ def write_answers(
     for one in scored:
         side = one.one.side
         ruler = replace(one.one.ruler, regime=side[0] if one.identical else None)
-        folder, dataset = place.audit(*side), settings.predictions.name
+        folder, name = place.audit(*side), settings.predictions.name
         at = [one / folder.relative_to(place.outputs) for one in before]
-        told = write_audited(
-            study, side, ruler, folder, place, dataset=dataset, places=at, alone=False
-        )
-        write_record(told, folder)
+        run = write_audited(study, side, ruler, folder, place, dataset=name, places=at, alone=False)
+        write_record(run, folder)
     with folder_written_beside(place.comparisons) as folder:
         for key in study.known.rulers:
             model, base, other = key
