@@ -50,7 +50,9 @@ def take_references(values: Sequence[str]) -> list[str]:
         name, sign, rest = value.partition("=")
         provenance, _, folder = rest.partition(":")
         if not (name and sign and folder):
-            where = folder or rest or value.rpartition(":")[2]
+            where = folder or next(
+                (word for word in (rest, value) if word and ":" not in word), "DIR"
+            )
             raise FormError(
                 f"--reference {value}: expected a name, who drew the labels, and their folder: "
                 f"--reference expert=gold:{where}"

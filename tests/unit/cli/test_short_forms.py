@@ -116,7 +116,7 @@ def test_settings_and_flags_of_hydra_pass_as_they_are() -> None:
     [
         ("judge", "--predicitons x", "no option --predicitons; did you mean --predictions?"),
         ("judge", "predictions", "'predictions' stands alone"),
-        ("judge", "--reference expert:gold", "--reference expert=gold:expert:gold"),
+        ("judge", "--reference expert:gold", "--reference expert=gold:DIR"),
         ("judge", "--reference expert=golden:d", "'golden' says not who drew the labels"),
         ("judge", "--predictions a --predictions b", "--predictions v1=DIR --predictions v2=DIR"),
         ("judge", "--structures anterior", "--structures anterior=1,posterior=2"),

@@ -128,7 +128,7 @@ def test_gaps_are_refused_or_told(
     assert (expert["share"], expert["without_reference"]) == ("19 of 20 cases", 1)
     pairing = json.loads((folder / "pairing.json").read_text())["references"]["expert"]
     assert (pairing["without_reference"], pairing["missing_predictions"]) == (["x"], ["e03"])
-    assert "theirs by expert (gold), 19 of 20 cases" in capsys.readouterr().out
+    assert "scored without it: 19 of 20 cases" in capsys.readouterr().out
 
 
 def test_identical_references_and_none_but_them_make_no_verdict(
