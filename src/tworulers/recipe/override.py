@@ -107,8 +107,8 @@ def _override_architecture(
     n_stages = len(strides)
     if overrides.stages not in (None, n_stages):
         raise ValueError(
-            f"n_stages is {overrides.stages}, but the strides make {n_stages} stages: "
-            "give a patch that can be halved that often."
+            f"recipe.plan.stages is {overrides.stages}, but a patch of {' x '.join(map(str, patch))} voxels makes "
+            f"{n_stages} at most: set recipe.plan.stages={n_stages}, or give a patch that can be halved more often."
         )
     same = n_stages == old.n_stages
     blocks = old.n_blocks_per_stage if same else blocks_per_stage(n_stages)
