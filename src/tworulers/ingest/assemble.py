@@ -55,7 +55,7 @@ def assemble(
     faults = [*source.faults, *compare_structures(source, dataset)]
     faults += [fault for inspection in inspections for fault in inspection.faults]
     faults += find_duplicates(inspections, patients)
-    reasons = dict.fromkeys(dataset.reading.exclude, "left out by reading.exclude")
+    reasons = dict.fromkeys(dataset.reading.exclude, "left out by dataset.reading.exclude")
     reasons |= source.exclusions
     for inspection in inspections:
         wrong = [fault.describe() for fault in inspection.faults if not fault.note]
@@ -104,7 +104,7 @@ def compare_structures(source: Source, dataset: Dataset) -> list[Fault]:
         f"the source's labels {source.structures}",
         f"dataset.structures {dataset.structures}",
     )
-    mend = "set dataset.structures, or map stored values with reading.label_map"
+    mend = "set dataset.structures, or map stored values with dataset.reading.label_map"
     mapped = bool(dataset.reading.label_map)
     swapped = any(theirs.get(name, value) != value for name, value in ours.items())
     if swapped or set(ours.values()) != set(theirs.values()):
@@ -136,7 +136,7 @@ def find_absent(volumes: pd.DataFrame, structures: dict[str, int]) -> list[Fault
     found = (
         f"no label holds {', '.join(f'{name} (value {value})' for name, value in absent.items())}"
     )
-    mend = "correct dataset.structures, or map stored values with reading.label_map"
+    mend = "correct dataset.structures, or map stored values with dataset.reading.label_map"
     every = len(absent) == len(structures)
     return [Fault(FaultKind.VALUES, "", found, mend, note=not every)]
 

@@ -101,7 +101,7 @@ def _read_structures(labels: dict[str, Any]) -> tuple[dict[str, int], list[Fault
                     FaultKind.VALUES,
                     "",
                     f"value {number} is marked to be ignored, which is not supported",
-                    "map it to background with reading.label_map",
+                    "map it to background with dataset.reading.label_map",
                     file="dataset.json",
                 )
             )

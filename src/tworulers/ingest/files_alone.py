@@ -58,7 +58,7 @@ class FilesAlone(DataLayout):
         if unmatched:
             shown = ", ".join(unmatched[:5])
             shown += f" and {len(unmatched) - 5} more" if len(unmatched) > 5 else ""
-            expected = f"exam ids that match reading.patient {pattern!r}"
+            expected = f"exam ids that match dataset.reading.patient {pattern!r}"
             mend = "correct the pattern; until then each of these is a patient of its own"
             faults.append(Fault(FaultKind.TABLE, expected, shown, mend))
         rows = [

@@ -111,9 +111,9 @@ def compare_grids(
         return []
     expected, found, details = _tell_difference(image, label)
     mend = (
-        "voxels are taken to correspond, as reading.trust_grid says"
+        "voxels are taken to correspond, as dataset.reading.trust_grid says"
         if trusted
-        else "export the label on the grid of its image, or set reading.trust_grid=true if the "
+        else "export the label on the grid of its image, or set dataset.reading.trust_grid=true if the "
         "voxels correspond"
     )
     return [

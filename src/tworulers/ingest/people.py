@@ -70,7 +70,7 @@ def rename_columns(
     """
     absent = [name for name in columns.values() if name not in table]
     if absent:
-        mend = "correct reading.columns"
+        mend = "correct dataset.reading.columns"
         refuse(Fault(FaultKind.TABLE, f"columns {absent}", f"{list(table)}", mend, file))
     table = table.rename(columns=str)
     mapped = {ours: table[theirs] for ours, theirs in columns.items()}
@@ -238,7 +238,7 @@ def join_people(
     """
     key = "exam_id" if "exam_id" in people else "patient_id"
     if key not in people:
-        mend = "map one with reading.columns"
+        mend = "map one with dataset.reading.columns"
         refuse(
             Fault(FaultKind.TABLE, "a column exam_id or patient_id", f"{list(people)}", mend, file)
         )

@@ -30,16 +30,18 @@ def read_key(path: Path, results: Iterable[Path]) -> bytes:
     """
     make = f"make one with: openssl rand -hex 32 > {path}"
     if not path.is_file():
-        raise ValueError(f"reading.pseudonym_key: there is no {path}; {make}")
+        raise ValueError(f"dataset.reading.pseudonym_key: there is no {path}; {make}")
     within = [folder for folder in results if path.resolve().is_relative_to(folder.resolve())]
     if within:
         raise ValueError(
-            f"reading.pseudonym_key: {path} lies in {within[0]}, with the results it is to protect; "
+            f"dataset.reading.pseudonym_key: {path} lies in {within[0]}, with the results it is to protect; "
             "keep it elsewhere"
         )
     key = path.read_bytes().strip()
     if len(key) < SHORTEST_KEY:
-        raise ValueError(f"reading.pseudonym_key: {path} has {len(key)} bytes, too few; {make}")
+        raise ValueError(
+            f"dataset.reading.pseudonym_key: {path} has {len(key)} bytes, too few; {make}"
+        )
     return key
 
 

@@ -91,4 +91,4 @@ def test_an_exam_can_be_left_out_by_hand(tmp_path: Path) -> None:
     root = make_manifest(tmp_path / "d", row("001") + row("002"))
     ingested = read(root, Reading(table="manifest.csv", exclude=["002"]))
     assert ingested.cohort["exam_id"].tolist() == ["001"]
-    assert ingested.exclusions["reason"].tolist() == ["left out by reading.exclude"]
+    assert ingested.exclusions["reason"].tolist() == ["left out by dataset.reading.exclude"]

@@ -191,7 +191,7 @@ def test_a_label_without_a_position_is_written_anew_on_the_grid_of_its_image(
     dataset.reading.trust_grid = True
     ingested = ingest(dataset, tmp_path, processes=1)
     notes = "\n".join(fault.describe() for fault in ingested.faults if fault.exam == "a")
-    assert "taken to correspond, as reading.trust_grid says" in notes
+    assert "taken to correspond, as dataset.reading.trust_grid says" in notes
     cohort = write_mapped_labels(ingested.cohort, dataset, tmp_path, tmp_path / "labels")
     places = cohort.set_index("exam_id")["label"]
     assert places["b"] == "data/labelsTr/b.nii.gz"
