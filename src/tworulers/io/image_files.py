@@ -43,7 +43,9 @@ def open_image(path: Path) -> Stored:
     ImageError : the file is missing, empty, of another format, holds several volumes, or no single numbers.
     """
     if not path.is_file():
-        link = f": it is a link to {path.readlink()}, which is not there" * path.is_symlink()
+        link = (
+            f": it is a link to {path.readlink()}, which is not there" if path.is_symlink() else ""
+        )
         raise ImageError(f"{path} does not exist{link}", "missing")
     if path.stat().st_size == 0:
         raise ImageError(f"{path} is empty (0 bytes); copy it again")
