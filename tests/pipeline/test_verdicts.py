@@ -113,7 +113,7 @@ def test_the_patients_come_first_and_copies_and_the_predictions_themselves_are_n
     )  # fmt: skip
     base = project / "artifacts/judged/mine"
     closeness = pd.read_parquet(base / "comparisons/rulers/mine/expert_machine/closeness.parquet")
-    copy = closeness.set_index("structure").loc["macro"]
+    copy = closeness.set_index("structure").loc["organ"]
     assert 0 < copy["model_ruler"] - copy["model_expert"] < 0.03
     assert copy["forgiven_low"] > 0.9
     assert copy["status"] == "too_close"
@@ -221,5 +221,5 @@ def test_a_second_expert_tells_a_copy_which_one_alone_cannot(project: Path) -> N
         assert known["second_expert_exams"] >= 2
     assert known["testimony"]["witness"] == "second"
     assert known["testimony"]["low"] > 0.5
-    closeness = pd.read_parquet(compared / "closeness.parquet").set_index("structure").loc["macro"]
+    closeness = pd.read_parquet(compared / "closeness.parquet").set_index("structure").loc["organ"]
     assert closeness["expert_ratio_low"] <= closeness["expert_ratio"] <= 1.05

@@ -267,7 +267,8 @@ def _spread_scores(scores: pd.DataFrame, settings: Audit) -> pd.DataFrame:
     table = scores.set_index(["exam_id", "structure", "metric"])["value"].astype(float)
     wide = table.unstack(["structure", "metric"]).sort_index()  # noqa: PD010
     structures = list(dict.fromkeys([*settings.structures, *scores["structure"]]))
-    if len(structures) == 2 and settings.structures == [s for s in structures if s != MACRO]:
+    lone = [structure for structure in structures if structure != MACRO]
+    if MACRO in structures and len(lone) == 1 and settings.structures == lone:
         # The macro of a single structure is that structure once more.
         structures.remove(MACRO)
     metrics = list(dict.fromkeys([*settings.metrics, *settings.extra_metrics, *scores["metric"]]))
