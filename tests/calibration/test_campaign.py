@@ -27,6 +27,7 @@ def test_a_bound_is_widened_by_two_standard_errors() -> None:
     assert not Row("s", "w", 1 / 400, 400, at_most=0.0).holds
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_is_current_and_its_page_shows_every_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

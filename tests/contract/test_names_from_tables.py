@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from command import Project
 
@@ -28,6 +29,7 @@ def write_risks(path: Path) -> None:
     frame.to_csv(path, index=False)
 
 
+@pytest.mark.slow
 def test_names_of_risk_groups_are_text_and_a_turned_score_is_said(tmp_path: Path) -> None:
     project = Project.at(tmp_path / "project")
     write_risks(tmp_path / "risk.csv")
@@ -79,6 +81,7 @@ def write_scores(path: Path, exams: int, step: float) -> None:
     path.write_text("\n".join(rows) + "\n", encoding="cp1252")
 
 
+@pytest.mark.slow
 def test_slashes_gaps_and_decimal_commas_of_score_tables(tmp_path: Path) -> None:
     project = Project.at(tmp_path / "project")
     for name, exams, step in (("gold", 24, 0.0), ("silver", 30, 0.02)):

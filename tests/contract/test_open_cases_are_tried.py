@@ -31,10 +31,14 @@ NOT_YET_MENDED: set[str] = set()
 """Cases that fail today; a case that passes has to leave."""
 
 SLOW = {
+    "86-logical-outcome",
+    "89-sex-as-numbers",
+    "92-slash-in-group-names",
     "96-project-folder-moved",
     "97-experiment-deleted",
     "104-home-sign-in-path",
     "106-second-sweep",
+    "109-rulers-over-different-exams",
     "110-name-taken-twice",
 }
 

@@ -9,6 +9,7 @@ import mlflow
 import nibabel as nib
 import numpy as np
 import pandas as pd
+import pytest
 import yaml
 
 from command import Project
@@ -63,6 +64,7 @@ def save(path: Path, width: int) -> None:
     nib.save(nib.Nifti1Image(label, np.diag([1.0, 1.0, 3.0, 1.0])), path)
 
 
+@pytest.mark.slow
 def test_a_page_of_hostile_names_is_made_and_inert(tmp_path: Path) -> None:
     project = Project.at(tmp_path / "project")
     rows = ["exam_id,race"]
@@ -152,6 +154,7 @@ TYPED = (
 """Names as a person may type them on the command line."""
 
 
+@pytest.mark.slow
 def test_any_name_is_typed_drawn_filed_and_logged(tmp_path: Path) -> None:
     project = Project.at(tmp_path / "project")
     draw = np.random.default_rng(0)

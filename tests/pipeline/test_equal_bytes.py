@@ -40,6 +40,7 @@ def read_files(project: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_the_same_cohort_made_twice_is_the_same_files_whatever_else_is_set(tmp_path: Path) -> None:
     files = []
     for name, others in (("one", []), ("two", ["audit.thresholds.dice=0.7", "recipe=small"])):
@@ -84,6 +85,7 @@ def source(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_a_label_that_was_replaced_outside_the_project_is_seen(
     tmp_path: Path, source: Path
 ) -> None:

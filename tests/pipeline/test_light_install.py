@@ -73,6 +73,7 @@ RISK = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "overrides"),
     [

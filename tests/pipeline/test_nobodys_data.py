@@ -114,6 +114,7 @@ def test_nothing_of_a_person_a_place_or_a_secret_is_shown(
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
 
 
+@pytest.mark.slow
 def test_what_is_passed_on_singles_nobody_out(project: Project, tmp_path: Path) -> None:
     data = draw_study(tmp_path / "study")
     said = judge(project, data, "report.shared=true", "tracking=local")
@@ -145,6 +146,7 @@ def test_what_is_passed_on_singles_nobody_out(project: Project, tmp_path: Path) 
         next((project.folder / "mlruns").rglob("groups.parquet"))
 
 
+@pytest.mark.slow
 def test_what_was_made_otherwise_is_not_passed_on_later(project: Project, tmp_path: Path) -> None:
     data = draw_study(tmp_path / "study")
     judge(project, data, "tracking=off")
@@ -160,6 +162,7 @@ def test_what_was_made_otherwise_is_not_passed_on_later(project: Project, tmp_pa
     assert {name.rpartition(".")[2] for name in shown} == {"html", "svg", "png", "txt"}
 
 
+@pytest.mark.slow
 def test_two_rulers_that_differ_by_few_exams_are_not_passed_on(
     project: Project, tmp_path: Path
 ) -> None:

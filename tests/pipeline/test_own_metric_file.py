@@ -138,6 +138,7 @@ def test_score_and_audit_know_it(project: Project) -> None:
     check_audit(base / "audits/mix/gold")
 
 
+@pytest.mark.slow
 def test_judge_shows_it_on_the_page(project: Project) -> None:
     rows = ["exam_id,sex"]
     for i, (exam, width) in enumerate(WIDTHS.items()):

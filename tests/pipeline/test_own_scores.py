@@ -53,6 +53,7 @@ def write_table(project: Path, name: str, slope: float) -> None:
     table.to_csv(project / name, index=False)
 
 
+@pytest.mark.slow
 def test_a_metric_of_ones_own_is_shown_as_declared_and_a_misspelt_one_refused(
     project: Path,
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_metric_of_ones_own_is_shown_as_declared_and_a_misspelt_one_refused(
     assert before == {path: path.read_bytes() for path in result.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_two_tables_of_ones_own_are_compared_in_their_unit_over_what_both_define(
     project: Path,
 ) -> None:

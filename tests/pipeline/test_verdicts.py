@@ -133,6 +133,7 @@ def test_the_patients_come_first_and_copies_and_the_predictions_themselves_are_n
     assert page.index("is scored by its own predictions: no verdict") < page.index("<table")
 
 
+@pytest.mark.slow
 def test_a_correction_makes_no_mechanism(project: Path) -> None:
     """Nine scores, of which silver finds many: the first one's own p would not change under gold."""
     rng = np.random.default_rng(2)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def families(draw: st.DrawFn) -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(families())
 def test_the_smallest_p_is_the_smallest_and_the_score_named_has_it(tests: pd.DataFrame) -> None:
