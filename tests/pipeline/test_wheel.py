@@ -125,7 +125,7 @@ def test_two_folders_are_judged_with_a_grouping_of_the_users_own(
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Ward" in done.stdout
-    assert (done.stdout + done.stderr).count("pip install 'tworulers[track]'") == 1
+    assert "tworulers[track]" not in done.stdout + done.stderr, "nobody asked for runs"
     assert (tmp_path / "artifacts/judged/mine/report/index.html").is_file()
     after = done.stdout.rpartition("┘")[2].strip().splitlines()
     assert len(after) == 3, "of the patients, of the ruler, and where the page is"
