@@ -26,6 +26,7 @@ from tworulers.schema.settings import Configuration, Dataset, Paths, Regime, Set
 SETTINGS = Tracking(name="local", experiment="tworulers-phantom", system_metrics=False)
 PLACE = Path("artifacts/toy/models/mix/2d")
 JOBS_PLACE = PLACE.with_name("3d_fullres")
+TRAINED = Path("artifacts/phantom/models/gold/3d_fullres")
 MADE_FROM = {"recipe.epochs": 4, "labels": "sha256:0"}
 
 
@@ -220,7 +221,7 @@ def test_three_points_of_each_fold_are_there_while_epoch_4_of_10_trains(
     seen: list[tuple[float, dict[str, list[int]]]] = []
     while command.when("0", 6) is None or command.when("1", 6) is None:
         assert command.process.poll() is None, command.lines
-        parents = list_trainings(project)
+        parents = list_trainings(project, TRAINED)
         if parents:
             seen.append((time.monotonic(), list_points(project, parents[0].info.run_id)))
         time.sleep(0.3)
@@ -236,7 +237,7 @@ def test_three_points_of_each_fold_are_there_while_epoch_4_of_10_trains(
     second = Command(project, *arguments, **env)
     assert second.process.wait(240) == 0, second.lines
     second.reader.join()
-    (watched,) = list_trainings(project)
+    (watched,) = list_trainings(project, TRAINED)
     assert watched.info.status == "FINISHED"
     assert "key" not in watched.data.tags
     assert any(name.startswith("system/") for name in watched.data.metrics)
@@ -245,7 +246,7 @@ def test_three_points_of_each_fold_are_there_while_epoch_4_of_10_trains(
     subprocess.run(
         python, cwd=project, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, check=True
     )
-    (published,) = list_trainings(project)
+    (published,) = list_trainings(project, TRAINED)
     assert published.info.run_id == watched.info.run_id
     assert "key" in published.data.tags
     assert published.data.params["recipe.epochs"] == "10"

@@ -141,12 +141,11 @@ def make_folders(project: Path) -> None:
 def test_the_page_names_the_smallest_p_the_recommended_interval_and_n_of_m(project: Path) -> None:
     make_folders(project)
     references = "{expert: {folder: expert, provenance: gold}, machine: {folder: machine, provenance: silver}}"
-    said = run(
+    run(
         project, "judge", *FEW, "predictions.name=theirs", "predictions.folder=predictions",
         f"+predictions.references={references}", "predictions.cohort=exams.csv",
         "+predictions.structures={vb: 1, disc: 2}", "processes=1",
     )  # fmt: skip
-    assert "20 of 20, 2 of 20 over part of the structures" in said
     judged = project / "artifacts/judged/theirs"
     page = re.sub(r"<svg.*?</svg>", " ", (judged / "report/index.html").read_text(), flags=re.S)
     for words in (
