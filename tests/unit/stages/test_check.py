@@ -88,7 +88,7 @@ def test_everything_is_written_for_machines_and_nothing_below_the_data(tmp_path:
     (root / "labelsTr" / "a.nii.gz").write_bytes(b"")
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     layout = Layout(tmp_path, tmp_path / "out", tmp_path / "out")
-    with pytest.raises(ValueError, match="1 problems"):
+    with pytest.raises(ValueError, match="1 problem in"):
         check(make_settings(root), layout)
     content = json.loads((layout.check / "check.json").read_text())
     assert content["usable_exams"] == 1

@@ -50,7 +50,9 @@ def explain_refusal(text: str, cause: str = "") -> str:
     if found := re.match(r"Error merging override (.+)", text):
         value = re.match(r"Value (.+) of type .+ could not be converted to (\w+)", because)
         kind = KINDS.get(value[2], value[2]) if value else ""
-        return f"{found[1]}: " + (f"expected {kind}, found {value[1]}" if value else because)
+        at, typed = re.search(r"full_key: (\S+)", cause), found[1].lstrip("+")
+        whole = f" for {at[1]}" if at and not typed.startswith(f"{at[1]}=") else ""
+        return f"{typed}: " + (f"expected {kind}{whole}, found {value[1]}" if value else because)
     if found := re.match(r"Could not override '(.+)'\.", text):
         key = found[1]
         if "in struct" in because:
