@@ -69,22 +69,22 @@ def test_the_help_of_a_key_is_the_sentence_of_the_schema() -> None:
         describe_key("predictions.folders")
 
 
-def test_help_asks_for_nothing_heavy() -> None:
-    code = (
-        "import sys; from tworulers.cli.main import main; main(['--help']); main(['judge', '--help'])\n"
-        "heavy = {'pandas', 'numpy', 'hydra', 'omegaconf', 'torch', 'rich', 'mlflow'} & set(sys.modules)\n"
-        "sys.exit(str(heavy) if heavy else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_an_audit_starts_without_what_reads_checks_draws_or_shows() -> None:
-    code = (
-        "import sys, tworulers.stages.audit\n"
-        "late = {'pandera', 'pydantic', 'nibabel', 'matplotlib', 'statsmodels', 'sklearn', 'mlflow', 'torch', 'dvc'}\n"
-        "sys.exit(str(late & set(sys.modules)) if late & set(sys.modules) else 0)"
-    )
+@pytest.mark.parametrize(
+    ("started", "late"),
+    [
+        (
+            "from tworulers.cli.main import main; main(['--help']); main(['judge', '--help'])",
+            "pandas numpy hydra omegaconf torch rich mlflow",
+        ),
+        (
+            "import tworulers.stages.audit",
+            "pandera pydantic nibabel matplotlib statsmodels sklearn mlflow torch dvc",
+        ),
+    ],
+    ids=["help", "audit"],
+)
+def test_a_start_loads_nothing_that_only_later_work_needs(started: str, late: str) -> None:
+    code = f"{started}\nimport sys; sys.exit(' '.join(set({late.split()}) & set(sys.modules)) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
