@@ -1,14 +1,12 @@
 """How far two groups lie apart, with an interval: in medians, means and success rates."""
 
-from itertools import combinations
-
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 
 from tworulers.stats.draw import count_draws
 from tworulers.stats.groups import GroupedSample, group_means, group_medians
-from tworulers.stats.interval import percentile_interval
-from tworulers.stats.rates import count_effective, newcombe_interval, success_rate
+from tworulers.stats.interval import bound_pairs, percentile_interval
+from tworulers.stats.rates import count_effective, newcombe_intervals, success_rate
 from tworulers.stats.types import BoolArray, FloatArray, IntArray, Row
 
 CHUNK = 2_000_000
@@ -164,42 +162,63 @@ def compare_groups(
     independent there, which is wide where a patient's exams are alike). A pair with a group under
     two exams has no interval. Percentile intervals of repeated patients are at `expand_level`.
     """
-    rows = []
-    centre, average, n = group_medians(sample), group_means(sample), sample.sizes
-    hits, effective = (n, n) if success is None else count_effective(sample, success)
-    rate, repeats = success_rate(hits, effective), sample.repeats
-    for a, b in combinations(range(len(sample.names)), 2):
-        enough = min(n[a], n[b]) >= 2
-        drawn_at = level
-        if repeats:
-            mine = sample.patients[(sample.codes == a) | (sample.codes == b)]
-            drawn_at = expand_level(level, len(np.unique(mine)), 2)
-        rates = dict.fromkeys(("value", "low", "high"), np.nan)
-        if success is not None:
-            rates["value"] = float(rate[b] - rate[a])
-            if enough:
-                counts = (hits[a], hits[b]), (effective[a], effective[b])
-                rates["low"], rates["high"] = newcombe_interval(*counts, level)
-        rows.append(
-            {"group_a": sample.names[a], "group_b": sample.names[b], "n_a": n[a], "n_b": n[b]}
-            | _signed("median_difference", centre, medians, a, b, drawn_at if enough else None)
-            | _signed("mean_difference", average, means, a, b, drawn_at if enough else None)
-            | {
-                "rate_difference": rates["value"],
-                "rate_difference_low": rates["low"],
-                "rate_difference_high": rates["high"],
-            }
+    n = sample.sizes
+    first, second = np.triu_indices(len(n), 1)
+    enough = np.minimum(n[first], n[second]) >= 2
+    levels = np.where(enough, _find_levels(sample, first, second, level), np.nan)
+    rates = np.full((3, len(first)), np.nan)
+    if success is not None:
+        hits, effective = count_effective(sample, success)
+        rate = success_rate(hits, effective)
+        rates[0] = rate[second] - rate[first]
+        rates[1:, enough] = newcombe_intervals(
+            hits, effective, first[enough], second[enough], level
         )
-    return rows
+    columns = {
+        "n_a": n[first],
+        "n_b": n[second],
+        **_sign("median_difference", group_medians(sample), medians, (first, second), levels),
+        **_sign("mean_difference", group_means(sample), means, (first, second), levels),
+        **_name_bounds("rate_difference", *rates),
+    }
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        {"group_a": sample.names[a], "group_b": sample.names[b]}
+        | dict(zip(columns, row, strict=True))
+        for a, b, row in zip(first, second, rows, strict=True)
+    ]
 
 
-def _signed(
-    name: str, location: FloatArray, drawn: FloatArray, a: int, b: int, level: float | None
-) -> dict[str, float]:
+def _find_levels(
+    sample: GroupedSample, first: IntArray, second: IntArray, level: float
+) -> FloatArray:
+    """Give the level of each pair's percentile interval, (pairs,)."""
+    if not sample.repeats:
+        return np.full(len(first), level)
+    k = len(sample.names)
+    person = np.unique(sample.patients, return_inverse=True)[1]
+    person, code = np.divmod(np.unique(person * k + sample.codes), k)
+    member = sparse.csr_array((np.ones(len(code), dtype=np.int64), (code, person)))
+    shared = (member @ member.T).toarray()
+    patients = shared[first, first] + shared[second, second] - shared[first, second]
+    at, which = np.unique(patients, return_inverse=True)
+    return np.array([expand_level(level, int(count), 2) for count in at])[which]
+
+
+def _sign(
+    name: str,
+    location: FloatArray,
+    drawn: FloatArray,
+    pairs: tuple[IntArray, IntArray],
+    levels: FloatArray,
+) -> dict[str, FloatArray]:
     """Difference of two locations with its percentile interval; NaN where infinity takes part."""
-    finite = np.isfinite(drawn[:, [a, b]]).all(axis=1)
-    moved = drawn[finite, b] - drawn[finite, a]
-    low, high = (np.nan, np.nan) if level is None else percentile_interval(moved, level)
-    both = np.isfinite(location[[a, b]]).all()
-    value = location[b] - location[a] if both else np.nan
+    finite = np.where(np.isfinite(location), location, np.nan)
+    value = finite[pairs[1]] - finite[pairs[0]]
+    return _name_bounds(name, value, *bound_pairs(drawn, *pairs, levels))
+
+
+def _name_bounds(
+    name: str, value: FloatArray, low: FloatArray, high: FloatArray
+) -> dict[str, FloatArray]:
     return {name: value, f"{name}_low": low, f"{name}_high": high}

@@ -176,10 +176,11 @@ def order_quantiles(values: FloatArray, shares: FloatArray) -> FloatArray:
     """Interpolated quantiles that stay defined beside infinite values; NaN where none is."""
     if not len(values):
         return np.full(len(shares), np.nan)
-    ordered = np.sort(values)
-    position = shares * (len(ordered) - 1)
+    position = shares * (len(values) - 1)
     below = np.floor(position).astype(int)
     above = np.ceil(position).astype(int)
+    # a few places take a sixth of the time of the whole order
+    ordered = np.partition(values, np.append(below, above))
     low, high = ordered[below], ordered[above]
     weight = position - below
     # two infinite neighbours are equal, and inf - inf must not be formed

@@ -8,7 +8,7 @@ from scipy import stats
 
 from tworulers.stats.groups import order_quantiles
 from tworulers.stats.rates import TOLERANCE
-from tworulers.stats.types import FloatArray, IntArray
+from tworulers.stats.types import BoolArray, FloatArray, IntArray
 
 NAN = float("nan")
 
@@ -64,6 +64,39 @@ def percentile_interval(
     return float(low), float(high)
 
 
+def bound_pairs(
+    drawn: FloatArray, first: IntArray, second: IntArray, levels: FloatArray
+) -> FloatArray:
+    """Give the percentile interval of the difference of each pair of locations, second minus first.
+
+    Memory is that of the draws of all locations once more, whatever the number of pairs.
+
+    Parameters
+    ----------
+    drawn : bootstrap locations, shape (draws, k); a draw without a finite value of both counts for no pair of them.
+    first, second : locations of each pair, shape (pairs,), 0 to k - 1.
+    levels : confidence level of each pair, shape (pairs,); NaN for no interval.
+
+    Returns
+    -------
+    Bounds, shape (2, pairs); NaN without a level or a draw.
+    """
+    side = np.ascontiguousarray(drawn.T)
+    whole: BoolArray = np.isfinite(side)
+    complete = whole.all(axis=1)
+    bounds = np.full((2, len(first)), np.nan)
+    for place, (a, b, level) in enumerate(zip(first, second, levels, strict=True)):
+        if np.isnan(level):
+            continue
+        if complete[a] and complete[b]:
+            moved = side[b] - side[a]
+        else:
+            used = whole[a] & whole[b]
+            moved = side[b, used] - side[a, used]
+        bounds[:, place] = percentile_interval(moved, float(level))
+    return bounds
+
+
 def ratio_of_means(
     numerator: FloatArray, denominator: FloatArray, level: float, units: IntArray | None = None
 ) -> tuple[float, float, float]:
@@ -116,8 +149,7 @@ def reduce_draws(estimate: float, drawn: FloatArray, acceleration: float, level:
     if tied.all():
         return degenerate_interval(estimate, len(drawn), "every draw gives the estimate")
     below = float((drawn < estimate - TOLERANCE).mean()) + 0.5 * float(tied.mean())
-    ordered = np.sort(drawn)
-    found = accelerate(lambda shares: order_quantiles(ordered, shares), below, acceleration, level)
+    found = accelerate(lambda shares: order_quantiles(drawn, shares), below, acceleration, level)
     return replace(found, draws=len(drawn))
 
 

@@ -103,21 +103,39 @@ def bound_rate(
     return float(low[0]), float(high[0])
 
 
-def newcombe_interval(
-    successes: tuple[float, float], n: tuple[float, float], level: float = 0.95
-) -> tuple[float, float]:
-    """Give the hybrid score interval of the difference of two rates, second minus first (Newcombe
-    1998, method 10).
+def newcombe_intervals(
+    successes: NDArray[np.number],
+    n: NDArray[np.number],
+    first: IntArray,
+    second: IntArray,
+    level: float = 0.95,
+) -> FloatArray:
+    """Give the hybrid score interval of the difference of the rates of each pair, second minus first.
 
     It stays open where bootstrap intervals collapse to a point, as with no failure in either group.
-    """
-    from statsmodels.stats.proportion import confint_proportions_2indep
 
-    if min(n) == 0:
-        return float("nan"), float("nan")
-    (s, other), (m, among) = successes, n
-    low, high = confint_proportions_2indep(other, among, s, m, method="newcomb", alpha=1 - level)
-    return float(low), float(high)
+    Parameters
+    ----------
+    successes, n : counts of each group, shape (k,); no whole numbers where `count_effective` made them.
+    first, second : groups of each pair, shape (pairs,).
+    level : confidence level.
+
+    Returns
+    -------
+    Bounds, shape (2, pairs); NaN where a group is empty.
+
+    Source: Newcombe 1998, method 10.
+    """
+    rate = success_rate(successes, n)
+    low, high = rate_interval(successes, n, level)
+    below, above = rate - low, high - rate
+    difference = rate[second] - rate[first]
+    return np.stack(
+        [
+            difference - np.sqrt(below[second] ** 2 + above[first] ** 2),
+            difference + np.sqrt(below[first] ** 2 + above[second] ** 2),
+        ]
+    )
 
 
 def parity_difference(successes: NDArray[np.number], n: NDArray[np.number]) -> FloatArray:

@@ -1,6 +1,8 @@
 """Order statistics of all sums or differences of pairs, found without forming the pairs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -8,6 +10,10 @@ from tworulers.stats.types import FloatArray, IntArray
 
 ENUMERATED = 50_000
 """So many candidate pairs are formed at once; beyond them candidates are first halved by pivots."""
+
+
+SORTED = 10_000
+"""So many differences are formed and sorted at once where several of them are asked for."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +87,24 @@ def median_of_differences(x: FloatArray, y: FloatArray) -> float:
     Infinite values as in `quantile_of_differences`; NaN without any pair.
     """
     count = len(x) * len(y)
-    if not count:
-        return float("nan")
-    low, high = (quantile_of_differences(x, y, k) for k in ((count - 1) // 2, count // 2))
+    return median_of_ordered(order_differences(x, y), count) if count else float("nan")
+
+
+def median_of_ordered(find: Callable[[int], float], count: int) -> float:
+    """Median of `count` ordered values, of which `find` gives the k-th smallest."""
+    low, high = find((count - 1) // 2), find(count // 2)
     return low if low == high else (low + high) / 2
+
+
+def order_differences(x: FloatArray, y: FloatArray) -> Callable[[int], float]:
+    """Give what finds the k-th smallest of all differences `x[i] - y[j]`, as `quantile_of_differences` does.
+
+    Few differences are sorted once, however many are asked for.
+    """
+    if len(x) * len(y) <= SORTED and np.isfinite(x).all() and np.isfinite(y).all():
+        ordered = np.sort(np.subtract.outer(x, y), axis=None)
+        return lambda k: float(ordered[k])
+    return partial(quantile_of_differences, x, y)
 
 
 def quantile_of_differences(x: FloatArray, y: FloatArray, k: int) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from tworulers.schema.metric import DECIMALS
-from tworulers.stats.selection import median_of_differences, quantile_of_differences
+from tworulers.stats.selection import median_of_ordered, order_differences
 from tworulers.stats.types import FloatArray, IntArray
 
 FEWEST = 3
@@ -47,28 +47,39 @@ def shift_pairs(
     values.
     """
     k = int(codes.max()) + 1
+    groups = [_Group(values[codes == g], *_number(patients[codes == g])) for g in range(k)]
     found = []
     for a, b in combinations(range(k), 2):
-        x, y = values[codes == a], values[codes == b]
-        whose = patients[codes == a], patients[codes == b]
-        shift = median_of_differences(y, x)
-        if min(len(np.unique(one)) for one in whose) < FEWEST:
+        x, y = groups[a], groups[b]
+        count = len(x.values) * len(y.values)
+        ordered = order_differences(y.values, x.values)
+        shift = median_of_ordered(ordered, count)
+        if min(x.patients, y.patients) < FEWEST:
             reason = f"a group has fewer than {FEWEST} patients"
             found.append(PairShift(a, b, shift, np.nan, np.nan, reason))
             continue
-        error, freedom = _measure_error(x, y - shift if np.isfinite(shift) else y, *whose)
+        error, freedom = _measure_error(x, y, shift if np.isfinite(shift) else 0.0)
         reach = _critical(level, k, freedom) * error
-        count = len(x) * len(y)
         place = int(np.floor(count * (0.5 - reach) + 0.5))
         bounds = (-np.inf, np.inf)
         if place >= 1:
-            ranks = place - 1, count - place
-            bounds = (
-                quantile_of_differences(y, x, ranks[0]),
-                quantile_of_differences(y, x, ranks[1]),
-            )
+            bounds = ordered(place - 1), ordered(count - place)
         found.append(PairShift(a, b, shift, *bounds))
     return found
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Scores of a group, (n,), the number of each one's patient, (n,), and of all patients."""
+
+    values: FloatArray
+    unit: IntArray
+    patients: int
+
+
+def _number(patients: IntArray) -> tuple[IntArray, int]:
+    names, unit = np.unique(patients, return_inverse=True)
+    return unit, len(names)
 
 
 def _critical(level: float, k: int, freedom: float) -> float:
@@ -79,19 +90,17 @@ def _critical(level: float, k: int, freedom: float) -> float:
     return float(qsturng(level, k, max(freedom, 2.0)) / np.sqrt(2))
 
 
-def _measure_error(
-    x: FloatArray, y: FloatArray, of_x: IntArray, of_y: IntArray
-) -> tuple[float, float]:
-    """Standard error of the share of pairs in which y lies above x, and its degrees of freedom."""
+def _measure_error(first: _Group, second: _Group, shift: float) -> tuple[float, float]:
+    """Standard error of the share of pairs in which the second, less the shift, lies above the first, and its degrees
+    of freedom.
+    """
+    x, y = np.round(first.values, DECIMALS), np.round(second.values - shift, DECIMALS)
     parts, people = [], []
-    for mine, other, whose in ((x, y, of_x), (y, x, of_y)):
-        ordered = np.sort(np.round(other, DECIMALS))
-        here = np.round(mine, DECIMALS)
-        below, up_to = (np.searchsorted(ordered, here, side) for side in ("left", "right"))
+    for mine, other, whose in ((x, y, first), (y, x, second)):
+        ordered = np.sort(other)
+        below, up_to = (np.searchsorted(ordered, mine, side) for side in ("left", "right"))
         placed = (below + up_to) / (2 * len(ordered))
-        unit = np.unique(whose, return_inverse=True)[1]
-        summed = np.bincount(unit, weights=placed - placed.mean())
-        m = len(summed)
+        summed, m = np.bincount(whose.unit, weights=placed - placed.mean()), whose.patients
         parts.append(float(summed @ summed) * m / (m - 1) / len(mine) ** 2)
         people.append(m)
     total = sum(parts)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.metrics import equal_opportunity_difference, equalized_odds_difference
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 from tworulers.auc.odds import compare_odds
-from tworulers.stats.rates import newcombe_interval
 
 
 def draw(seed: int, n: int = 150, shift: float = 0.0):
@@ -46,7 +46,7 @@ def test_a_signed_difference_has_newcombes_interval() -> None:
         (int((score[m] >= 0.5).sum()), int(m.sum()))
         for m in ((event & (groups == name).to_numpy()) for name in "ba")
     ]
-    bounds = newcombe_interval((counts[0][0], counts[1][0]), (counts[0][1], counts[1][1]))
+    bounds = confint_proportions_2indep(*counts[1], *counts[0], method="newcomb")
     assert (row["low"], row["high"]) == pytest.approx(bounds)
 
 

@@ -4,10 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import confint_proportions_2indep
 
-from tworulers.battery.differences import compare_groups, draw_locations, gap_interval
+from tworulers.battery.differences import (
+    compare_groups,
+    draw_locations,
+    expand_level,
+    gap_interval,
+)
 from tworulers.stats.draw import named_stream
 from tworulers.stats.groups import GroupedSample, group_medians, group_sample
+from tworulers.stats.rates import count_effective
 
 
 def sample_of(*groups: np.ndarray, patients: np.ndarray | None = None) -> GroupedSample:
@@ -99,3 +106,37 @@ def test_cluster_medians_agree_with_repeated_values() -> None:
     medians, means = draw_locations(sample, 500, named_stream(0, "two patients"))
     assert set(np.round(medians[:, 0], 9)) == {1.5, 3.0, 6.0}
     assert set(np.round(means[:, 0], 9)) == {1.5, 3.75, 6.0}
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_pairs_together_are_bounded_as_one_by_one(repeated: bool) -> None:
+    rng = np.random.default_rng(8)
+    values = [rng.normal(size=size) for size in (1, 2, 5, 9, 14, 30)]
+    values[3][:4] = np.inf  # whose median is infinite in some draws and not in others
+    n = sum(map(len, values))
+    sample = sample_of(*values, patients=rng.integers(0, 20, n) if repeated else None)
+    success = sample.values > 0
+    medians, means = draw_locations(sample, 400, named_stream(0, "pairs"))
+    rows = iter(compare_groups(sample, success, medians, means, 0.9))
+    hits, counted = count_effective(sample, success)
+    for a in range(6):
+        for b in range(a + 1, 6):
+            row, level = next(rows), 0.9
+            assert (row["group_a"], row["group_b"]) == (f"g{a}", f"g{b}")
+            if repeated:
+                people = sample.patients[np.isin(sample.codes, (a, b))]
+                level = expand_level(0.9, len(np.unique(people)), 2)
+            tails = (1 - level) / 2, (1 + level) / 2
+            for name, drawn in (("median_difference", medians), ("mean_difference", means)):
+                moved = (drawn[:, b] - drawn[:, a])[np.isfinite(drawn[:, [a, b]]).all(axis=1)]
+                expected = np.quantile(moved, tails) if a else (np.nan, np.nan)
+                found = row[f"{name}_low"], row[f"{name}_high"]
+                assert found == pytest.approx(tuple(expected), abs=1e-12, nan_ok=True)
+            bounds = (np.nan, np.nan)
+            if a:
+                bounds = confint_proportions_2indep(
+                    *(hits[b], counted[b], hits[a], counted[a]), method="newcomb", alpha=0.1
+                )
+            found = row["rate_difference_low"], row["rate_difference_high"]
+            assert found == pytest.approx(bounds, abs=1e-12, nan_ok=True)
+    assert next(rows, None) is None

@@ -16,7 +16,7 @@ from tworulers.stats.rates import (
     compare_rates,
     count_effective,
     count_successes,
-    newcombe_interval,
+    newcombe_intervals,
     rate_interval,
     tabulate_rates,
 )
@@ -62,8 +62,10 @@ def test_newcombe_gives_the_published_examples() -> None:
         ((3, 9), (10, 10), (0.1705, 0.8090)),
         ((0, 10), (20, 10), (0.6791, 1.0)),
     ):
-        assert np.allclose(newcombe_interval(s, n), expected, atol=5e-5)
-    assert np.isnan(newcombe_interval((0, 1), (0, 4))).all()
+        found = newcombe_intervals(np.array(s), np.array(n), np.array([0]), np.array([1]))
+        assert np.allclose(found[:, 0], expected, atol=5e-5)
+    empty = newcombe_intervals(np.array([0, 1]), np.array([0, 4]), np.array([0]), np.array([1]))
+    assert np.isnan(empty).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), min_size=2, max_size=4))
