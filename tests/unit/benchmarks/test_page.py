@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from _aims import ROWS, Aim
 from _rows import CPU, Row, describe_machine, keep_row, read_rows, take_row, tell_spread
 from document import load_measured, reaches, write_page
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_page_is_what_the_writer_makes_of_the_recorded_rows() -> None:
