@@ -27,6 +27,7 @@ NOT_IMPORTED = {
     "hydra-joblib-launcher": "Hydra loads it by the name of the launcher",
     "hydra-submitit-launcher": "Hydra loads it by the name of the launcher",
     "nvidia-ml-py": "MLflow measures NVIDIA boards by it while networks train",
+    "ruamel.yaml.clib": "DVC reads its files by it, in half the time",
     "psutil": "MLflow measures the machine by it while networks train",
 }
 """Dependencies that no file of `src` imports, each with its reason."""

@@ -25,7 +25,7 @@ from tworulers.schema.settings import Settings
 ROOT = Path(__file__).parents[2]
 
 OUTS: dict[str, Callable[[Settings, Layout], list[Path]]] = {
-    "inventory": lambda _, layout: [layout.inventory],
+    "outside": lambda _, layout: [layout.inventory],
     "cohort": lambda _, layout: [layout.source, layout.cohort, layout.files],
     "split": lambda _, layout: [layout.split],
     "plan": lambda _, layout: [layout.plan],

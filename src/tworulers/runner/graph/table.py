@@ -52,6 +52,7 @@ TABLE = {
         reads=("dataset", "split.file", "grid.regimes", "grid.rulers"),
         outputs=("inventory.json",),
         always=True,
+        keeps=True,
     ),
     "cohort": Wiring(
         reads=("dataset", "split", "attributes"),

@@ -99,7 +99,8 @@ def describe_step(step: Step, root: Path, known: Known) -> str:
     if wiring.always:
         entry["wdir"] = ".."
     arguments = " ".join(f"{name}={choice}" for name, choice in chosen.items())
-    entry["cmd"] = f"python -m tworulers.stages.{step.stage} {arguments}"
+    module = "runner.graph.outside" if wiring.always else f"stages.{step.stage}"
+    entry["cmd"] = f"python -m tworulers.{module} {arguments}"
     if not wiring.always:
         entry |= describe_watched(step, root, known)
     outputs = [place(out, chosen) for out in wiring.outputs]
