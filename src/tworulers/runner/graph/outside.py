@@ -42,7 +42,9 @@ def look_outside(root: Path, inventory: Path) -> tuple[str, int]:
     ------
     OSError, ValueError : there is no inventory, or none that can be read.
     """
-    places = json.loads(inventory.read_text(encoding="utf-8"))
+    # Its content, not its stamp: DVC links the file anew each time.
+    text = inventory.read_text(encoding="utf-8")
+    places = json.loads(text)
     paths = [Path(place["path"]) for place in places.values()]
     files = [
         *(root / "dvc.yaml", *(root / "conf").rglob("*.yaml")),
@@ -59,7 +61,7 @@ def look_outside(root: Path, inventory: Path) -> tuple[str, int]:
         if name not in OF_THE_CALL and not name.startswith("DVC_")
     }
     seen = [
-        *(stamp_file(inventory), sorted(stamps.items()), sorted(variables.items())),
+        *(text, sorted(stamps.items()), sorted(variables.items())),
         *((runs / "mlflow.db").is_file(), marked.is_file()),
     ]
     digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
