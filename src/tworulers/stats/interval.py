@@ -83,7 +83,7 @@ def bound_pairs(
     """
     side = np.ascontiguousarray(drawn.T)
     whole: BoolArray = np.isfinite(side)
-    complete = whole.all(axis=1)
+    complete: BoolArray = np.asarray(whole.all(axis=1))
     bounds = np.full((2, len(first)), np.nan)
     for place, (a, b, level) in enumerate(zip(first, second, levels, strict=True)):
         if np.isnan(level):
