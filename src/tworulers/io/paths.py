@@ -285,7 +285,7 @@ class Layout:
         """Folder of checkpoints that only an interrupted training leaves behind."""
         return place_within(self.outputs, "scratch", regime=regime, configuration=configuration)
 
-    def scratch_of_fold(self, regime: str, configuration: str, fold: int) -> Path:
+    def scratch_of_fold(self, regime: str, configuration: str, fold: int | str) -> Path:
         """Folder of the checkpoints of a fold that a job trains alone."""
         return self.scratch(regime, f"{configuration}_fold_{fold}")
 

@@ -37,6 +37,11 @@ class FoldTask:
     output: str
     seed: int = 0
 
+    @property
+    def resubstitutes(self) -> bool:
+        """Whether it validates on the exams that it learns from, as nnU-Net's fold `all` does."""
+        return set(self.train) == set(self.val)
+
 
 def fold_is_done(task: FoldTask) -> bool:
     """Tell whether a fold is finished; its cross-validation table is written last."""

@@ -145,7 +145,7 @@ def predict_validation(
             (exam.exam_id, names[value], float(dice))
             for value, dice in zip(facts.foreground, dices, strict=True)
         ]
-        if task.recipe.select:
+        if task.recipe.select and not task.resubstitutes:
             folder = Path(task.output) / PROBABILITIES
             store_probabilities(folder, exam.exam_id, prediction.probabilities)
     return pd.DataFrame(rows, columns=["exam_id", "structure", "dice"])
@@ -237,7 +237,7 @@ def _check_task(task: FoldTask) -> None:
                 "for this many folds. Use fewer folds or another regime."
             )
     shared = sorted(set(task.train) & set(task.val))
-    if shared:
+    if shared and not task.resubstitutes:
         raise ValueError(
             f"{task.name}: {len(shared)} exams are in training and validation, e.g. {shared[0]}."
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from math import inf, isfinite
 from typing import Any
 
+from tworulers.schema.folds import list_fold_faults
 from tworulers.schema.metric import Metric
 
 
@@ -124,7 +125,7 @@ def list_faults(settings: Any, metrics: Mapping[str, Metric]) -> list[str]:
             bound = Bound(-inf if low is None else low, inf if high is None else high)
         if not bound.holds(number):
             faults.append(f"{name}{place}: expected {bound.tell()}, found {number:g}")
-    return faults
+    return faults + list_fold_faults(settings)
 
 
 def _list_within(value: Any, place: str) -> Iterator[tuple[str, float]]:

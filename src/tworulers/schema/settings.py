@@ -6,6 +6,7 @@ from math import inf
 
 from tworulers.schema.cost_settings import Cost
 from tworulers.schema.export_settings import Export
+from tworulers.schema.folds import Fold
 from tworulers.schema.risk_settings import RiskUse
 from tworulers.schema.running import Check, Workers
 from tworulers.schema.sources import (
@@ -138,9 +139,9 @@ class Configuration:
     """One network configuration of the recipe: `2d` or `3d_fullres`."""
 
     name: str = UNSET
-    fold: int | None = None
-    """The one fold of `grid.folds` that this job trains, where folds go to several machines; all of them where none is
-    named."""
+    fold: Fold | None = None
+    """The one fold of `grid.folds` that this job trains, where folds go to several machines, or `all` exams in one; all
+    folds where none is named."""
 
 
 @dataclass
@@ -351,7 +352,7 @@ class Grid:
 
     The `teacher` is the regime that labels the silver pool; it learns from experts alone, and its test exams are those
     with an expert label. The `widest` regime's test exams are what every model predicts. Every other ruler is compared
-    with the `base_ruler`.
+    with the `base_ruler`. `folds` are numbers, or `all`: one network of every exam, which nothing is chosen by.
     """
 
     dataset: str = UNSET
@@ -359,7 +360,7 @@ class Grid:
     teacher: str = "gold"
     widest: str = "mix"
     configurations: list[str] = field(default_factory=list)
-    folds: list[int] = field(default_factory=list)
+    folds: list[Fold] = field(default_factory=list)
     recipe: str = UNSET
     trainer: str = UNSET
     rulers: list[str] = field(default_factory=list)

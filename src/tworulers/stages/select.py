@@ -12,8 +12,8 @@ from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import CHOICE
 from tworulers.schema.settings import Settings
 from tworulers.training.cross_validation import choose_cleanup, choose_members
-from tworulers.training.folds import require_folds
-from tworulers.training.validation import read_validation, tell_judges
+from tworulers.training.folds import learns_from_all, require_folds
+from tworulers.training.validation import HELD_OUT, LEARNT, read_validation, tell_judges
 
 
 def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -38,7 +38,10 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     rows = [(name, f"{dice:.4f}") for name, dice in candidates.items()]
     exams = read_validation(layout.model(regime, settings.grid.configurations[0]))["exam_id"]
     drawn = read_cohort(layout).set_index("exam_id")["provenance"]
-    judged = f"cross-validated Dice {tell_judges(drawn.loc[exams.unique()])}"
+    part, whose = HELD_OUT.part, "cross-validated Dice"
+    if learns_from_all(settings):
+        part, whose = LEARNT.part, LEARNT.dice
+    judged = f"{whose} {tell_judges(drawn.loc[exams.unique()])}"
     show_table(f"{regime}: {judged}", ("candidate", "Dice"), rows)
     say(f"{regime} predicts with {' + '.join(choice.members)}: {choice.reason}")
     say(f"clean-up: {cleanup.reason}")
@@ -47,7 +50,7 @@ def select(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         f"select · {regime}",
         f"{' + '.join(choice.members)}: {choice.reason}, {judged}. Clean-up: {cleanup.reason}.",
         {"regime": regime, "members": " + ".join(choice.members)},
-        metrics={f"validation/dice/{name}": dice for name, dice in candidates.items()},
+        metrics={f"{part}/dice/{name}": dice for name, dice in candidates.items()},
         sibling_tag="regime",
     )
     return result, record

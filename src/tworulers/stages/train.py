@@ -4,8 +4,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tworulers.io.owned import remove_folder
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_json
@@ -25,17 +23,25 @@ from tworulers.training.arrays import prepare_labels
 from tworulers.training.fold_progress import FoldProgress
 from tworulers.training.folds import (
     find_other_folds,
+    fold_of,
     hold_folds,
     keep_folds,
     keep_timings,
+    learns_from_all,
     list_asked_folds,
     list_tasks,
-    number_of,
     place_fold,
 )
 from tworulers.training.inputs import TrainingInputs, list_training_inputs
 from tworulers.training.plans import load_plans
-from tworulers.training.validation import average_validation, read_curves, read_validation
+from tworulers.training.validation import (
+    HELD_OUT,
+    LEARNT,
+    average_validation,
+    name_means,
+    read_curves,
+    read_validation,
+)
 
 
 def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord] | None:
@@ -49,7 +55,7 @@ def train(settings: Settings, layout: Layout) -> tuple[Path, RunRecord] | None:
     result = layout.results.model(regime, name)
     others = find_other_folds(result, asked, made_from)
     # Whoever trains several folds replaces the model, so no fold of it may be trained elsewhere meanwhile.
-    hold_folds(result, range(len(inputs.folds)) if alone is None else asked)
+    hold_folds(result, inputs.folds if alone is None else asked)
     if alone is None:
         scratch = layout.scratch(regime, name)
         with resumable_folder(result, scratch, made_from) as folder:
@@ -88,7 +94,7 @@ def _train_folds(
         def report(task: FoldTask, epoch: dict[str, Any]) -> None:
             progress.report(task, epoch)
             if live is not None:
-                live.report(number_of(Path(task.output)), epoch)
+                live.report(fold_of(Path(task.output)), epoch)
 
         run_folds(tasks, settings.trainer.parallel_folds, report)
     keep_timings(tasks, layout.timings(regime, name))
@@ -109,8 +115,9 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
     means = average_validation(validation.assign(provenance=validation["exam_id"].map(drawn)))
     folds = [str(fold) for fold in sorted(validation["fold"].unique())]
     rows = list_rows(means)
+    judged = LEARNT if learns_from_all(settings) else HELD_OUT
     show_table(
-        f"{regime} {name}: Dice of the validation exams",
+        f"{regime} {name}: Dice of {judged.exams}",
         ("labels", "structure", *(f"fold {fold}" for fold in folds), "exams"),
         [
             (
@@ -123,22 +130,14 @@ def summarise_folds(settings: Settings, layout: Layout) -> RunRecord:
         ],
     )
     kinds = list(dict.fromkeys(means["labels"]))
-    # The last kind is all exams: the only labels there are, or gold and silver together.
-    metrics = {
-        f"validation/dice/{row['structure']}{'' if row['labels'] == kinds[-1] else '/' + row['labels']}": float(
-            np.mean([row[fold] for fold in folds])
-        )
-        for row in rows
-    }
-    judged = (
-        f"Its validation Dice is by {' and '.join(kinds[:2])} labels{', mixed' * (len(kinds) > 1)}."
-    )
+    mixed = ", mixed" * (len(kinds) > 1)
     return RunRecord(
         "train",
         name_run(regime, name),
-        f"The {regime} model ({settings.regime.title}) in configuration {name}. {judged}",
+        f"The {regime} model ({settings.regime.title}) in configuration {name}. "
+        f"Its {judged.dice} is by {' and '.join(kinds[:2])} labels{mixed}.",
         {"regime": regime, "configuration": name},
-        metrics=metrics,
+        metrics=name_means(means, folds, judged),
         series=read_curves(model),
         sibling_tag="regime",
     )

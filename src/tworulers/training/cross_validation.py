@@ -26,11 +26,12 @@ from tworulers.recipe.fuse import average, take_largest
 from tworulers.recipe.store import load_probabilities
 from tworulers.recipe.task import PROBABILITIES
 from tworulers.schema.settings import Settings
-from tworulers.training.folds import fold_folders
+from tworulers.training.folds import fold_folders, learns_from_all
 from tworulers.training.validation import read_validation
 from tworulers.training.volumes import read_reference
 
 LabelMap = npt.NDArray[np.uint8]
+NONE_LEFT = "as networks that learnt from every exam leave none to decide by"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def open_validation(
 
 
 def choose_members(settings: Settings, layout: Layout) -> tuple[Choice, dict[str, float]]:
-    """Choose a configuration or a pair by cross-validated Dice; all if nothing is selected.
+    """Choose a configuration or a pair by cross-validated Dice; all if nothing is selected, or by fold `all`.
 
     Returns
     -------
@@ -86,8 +87,9 @@ def choose_members(settings: Settings, layout: Layout) -> tuple[Choice, dict[str
     """
     names = settings.grid.configurations
     alone = {name: average_dice(settings, layout, name) for name in names}
-    if not settings.recipe.select or len(names) == 1:
-        reason = "the only configuration" if len(names) == 1 else "all configurations, by request"
+    if not settings.recipe.select or len(names) == 1 or learns_from_all(settings):
+        why = "by request" if not settings.recipe.select else NONE_LEFT
+        reason = "the only configuration" if len(names) == 1 else f"all configurations, {why}"
         return Choice(tuple(names), float(np.mean(list(alone.values()))), reason), alone
     candidates: dict[tuple[str, ...], float] = {(name,): dice for name, dice in alone.items()}
     structures = list(settings.dataset.structures.values())
@@ -104,13 +106,15 @@ def choose_members(settings: Settings, layout: Layout) -> tuple[Choice, dict[str
 
 
 def choose_cleanup(settings: Settings, layout: Layout, members: tuple[str, ...]) -> CleanUp:
-    """Choose the clean-up: forced, none, or decided by cross-validation (`recipe.cleanup`)."""
+    """Choose the clean-up: forced, none, or decided by cross-validation (`recipe.cleanup`); none after fold `all`."""
     structures = list(settings.dataset.structures.values())
     kind = settings.recipe.cleanup
     if kind == "forced":
         return force_cleanup(structures)
     if kind == "none":
         return CleanUp((), "no clean-up, by request")
+    if kind == "rule" and learns_from_all(settings):
+        return CleanUp((), f"no clean-up, {NONE_LEFT}")
     if kind == "rule":
         return decide_cleanup(open_validation(settings, layout, members), structures)
     raise ValueError(f"recipe.cleanup is {kind!r}; expected forced, rule or none")

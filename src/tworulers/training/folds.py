@@ -11,16 +11,22 @@ from tworulers.io.records import MissingInputError, made_by, require, write_json
 from tworulers.io.resume import STAMP, Stamp, read_stamp, tell_difference
 from tworulers.progress import say
 from tworulers.recipe.task import CROSS_VALIDATION, SECONDS, FoldTask
+from tworulers.schema.folds import ALL, Fold
 from tworulers.schema.settings import Settings
 from tworulers.schema.view import change_settings
+
+SEED_OF_ALL = 999
+"""What fold `all` adds to a thousandfold seed, where others add their number."""
 
 
 def fold_folders(model: Path) -> list[Path]:
     """The trained folds of a model, in order."""
-    return sorted(model.glob("fold_*"), key=number_of)
+    return sorted(
+        model.glob("fold_*"), key=lambda folder: (fold_of(folder) == ALL, fold_of(folder))
+    )
 
 
-def require_folds(models: Iterable[Path], folds: Sequence[int]) -> None:
+def require_folds(models: Iterable[Path], folds: Sequence[Fold]) -> None:
     """Refuse models that lack a fold of the grid: one that a job trains elsewhere, or that failed.
 
     Raises
@@ -29,7 +35,7 @@ def require_folds(models: Iterable[Path], folds: Sequence[int]) -> None:
     """
     faults = []
     for model in models:
-        there = {number_of(fold) for fold in fold_folders(require(model, made_by("train")))}
+        there = {fold_of(fold) for fold in fold_folders(require(model, made_by("train")))}
         if lacking := ", ".join(str(fold) for fold in folds if fold not in there):
             faults.append(f"{model} lacks fold {lacking} of grid.folds={list(folds)}")
     if faults:
@@ -39,13 +45,19 @@ def require_folds(models: Iterable[Path], folds: Sequence[int]) -> None:
         )
 
 
-def number_of(folder: Path) -> int:
+def fold_of(folder: Path) -> Fold:
     """Which fold a folder is of."""
-    return int(folder.name.removeprefix("fold_"))
+    name = folder.name.removeprefix("fold_")
+    return name if name == ALL else int(name)
+
+
+def learns_from_all(settings: Settings) -> bool:
+    """Tell whether models learn from every exam, so that none is left that could judge or choose them."""
+    return ALL in settings.grid.folds
 
 
 def list_tasks(
-    folds: Sequence[Mapping[str, Sequence[str]]],
+    folds: Mapping[Fold, Mapping[str, Sequence[str]]],
     settings: Settings,
     layout: Layout,
     scratch: Path,
@@ -56,7 +68,7 @@ def list_tasks(
 
     Parameters
     ----------
-    folds : all of the regime, as `list_folds` gives them.
+    folds : all of the regime: training and validation exams of each.
     settings, layout : the regime, the configuration and how it is trained; plans and arrays.
     scratch : where unfinished folds keep their checkpoints.
     labels : the prepared labels.
@@ -79,19 +91,19 @@ def list_tasks(
             labels=str(labels),
             scratch=str(scratch / f"fold_{fold}"),
             output=str(output / f"fold_{fold}"),
-            seed=settings.seed * 1000 + fold,
+            seed=settings.seed * 1000 + (SEED_OF_ALL if isinstance(fold, str) else fold),
         )
         for fold in list_asked_folds(settings)
     ]
 
 
-def hold_folds(model: Path, folds: Iterable[int]) -> None:
+def hold_folds(model: Path, folds: Iterable[Fold]) -> None:
     """Hold folds of a model for the rest of this run; see `hold`."""
     for fold in folds:
         hold(model / f"fold_{fold}")
 
 
-def list_asked_folds(settings: Settings) -> list[int]:
+def list_asked_folds(settings: Settings) -> list[Fold]:
     """List the folds that a run trains: all of the grid, or the one that it is told.
 
     Raises
@@ -108,12 +120,12 @@ def list_asked_folds(settings: Settings) -> list[int]:
     return [alone]
 
 
-def place_fold(fold: Path, model: Path, folds: Sequence[int], made_from: Stamp) -> list[int]:
+def place_fold(fold: Path, model: Path, folds: Sequence[Fold], made_from: Stamp) -> list[Fold]:
     """Put a fold that a job trained alone into its model, and list those of the grid that are still lacking.
 
     Parameters
     ----------
-    fold : the finished folder, `fold_<k>`.
+    fold : the finished folder, `fold_<k>` or `fold_all`.
     model : where those of other jobs lie; there may be none yet.
     folds : all of the grid.
     made_from : what all of them are trained from.
@@ -122,14 +134,14 @@ def place_fold(fold: Path, model: Path, folds: Sequence[int], made_from: Stamp) 
     ------
     ValueError : others lie there that were trained otherwise; the fold stays where it is.
     """
-    find_other_folds(model, [number_of(fold)], made_from)
+    find_other_folds(model, [fold_of(fold)], made_from)
     require_ours(model)
     model.mkdir(parents=True, exist_ok=True)
     mark_folder(model)
     write_json(made_from, model / STAMP)
     remove_part(model / fold.name)
     fold.rename(model / fold.name)
-    there = {number_of(path) for path in fold_folders(model)}
+    there = {fold_of(path) for path in fold_folders(model)}
     return [one for one in folds if one not in there]
 
 
@@ -141,7 +153,7 @@ def keep_timings(tasks: Sequence[FoldTask], folder: Path) -> None:
             shutil.copy(Path(task.scratch) / SECONDS, folder / f"{Path(task.output).name}.parquet")
 
 
-def find_other_folds(model: Path, folds: Sequence[int], made_from: Stamp) -> list[Path]:
+def find_other_folds(model: Path, folds: Sequence[Fold], made_from: Stamp) -> list[Path]:
     """Find the trained folds of a model that are not asked for again.
 
     Parameters
@@ -152,10 +164,17 @@ def find_other_folds(model: Path, folds: Sequence[int], made_from: Stamp) -> lis
 
     Raises
     ------
-    ValueError : the others were trained otherwise, so that they cannot stay beside them in one model.
+    ValueError : the others were trained otherwise, or from exams that these validate on, so that they cannot stay
+        beside them in one model.
     """
     asked = {f"fold_{fold}" for fold in folds}
     others = [path for path in fold_folders(model) if path.name not in asked]
+    if others and ALL in {*folds, *map(fold_of, others)}:
+        names = ", ".join(path.name for path in others)
+        raise ValueError(
+            f"{model} holds {names}, which cannot stay beside fold {', '.join(map(str, folds))}: fold {ALL} learns "
+            "from the exams that the others validate on. Move the folder away, or write elsewhere with paths=sweep"
+        )
     changed = tell_difference(read_stamp(model / STAMP), made_from) if others else ""
     if changed:
         names = ", ".join(path.name for path in others)

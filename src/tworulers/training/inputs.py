@@ -10,8 +10,10 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import made_by, require
 from tworulers.io.results import read_cohort, read_splits
 from tworulers.io.resume import Stamp, digest, digest_content, list_settings
+from tworulers.schema.folds import ALL, Fold
 from tworulers.schema.settings import Settings
 from tworulers.training.arrays import digest_arrays
+from tworulers.training.folds import learns_from_all
 from tworulers.training.plans import digest_plans, load_plans
 
 
@@ -19,7 +21,7 @@ from tworulers.training.plans import digest_plans, load_plans
 class TrainingInputs:
     """The exams of all folds of a regime by part, the label of each exam, and all that decides what is learnt."""
 
-    folds: Sequence[Mapping[str, Sequence[str]]]
+    folds: Mapping[Fold, Mapping[str, Sequence[str]]]
     labels: Mapping[str, Path]
     made_from: Stamp
 
@@ -43,7 +45,8 @@ def list_training_inputs(
     load_plans(layout, settings.recipe.name)
     cells = read_cohort(layout).set_index("exam_id")["label"]
     folds = list_folds(read_splits(layout), regime)
-    if not folds or max(settings.grid.folds) >= len(folds):
+    asked = [fold for fold in settings.grid.folds if fold != ALL]
+    if not folds or max(map(int, asked), default=0) >= len(folds):
         raise ValueError(
             f"regime {regime} has {len(folds)} folds in {layout.split}, but grid.folds asks for "
             f"{settings.grid.folds}; split again with more folds or ask for fewer"
@@ -54,7 +57,7 @@ def list_training_inputs(
         **list_settings(settings, "recipe", "trainer"),
         **digest_plans(layout),
         "code": code,
-        "folds": digest(folds),
+        "folds": digest(exams if learns_from_all(settings) else folds),
         "seed": settings.seed,
         "labels": digest_content(labels, made_by("annotate"), layout),
         "arrays": digest_arrays({name: images}, exams, layout),
@@ -62,4 +65,5 @@ def list_training_inputs(
     if settings.recipe.pretrained is not None:
         start = {"weights": layout.root / settings.recipe.pretrained}
         made_from["pretrained weights"] = digest_content(start, "recipe.pretrained", layout)
-    return TrainingInputs(folds, labels, made_from)
+    everything = {"train": exams, "val": exams}
+    return TrainingInputs({**dict(enumerate(folds)), ALL: everything}, labels, made_from)

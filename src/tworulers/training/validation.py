@@ -1,13 +1,34 @@
 """How well folds predict their validation exams, apart for exams that experts and that machines labelled."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from tworulers.io.records import made_by, read_table, require
 from tworulers.recipe.task import CROSS_VALIDATION, CURVE
 from tworulers.schema.settings import MACRO, Provenance
-from tworulers.training.folds import fold_folders, number_of
+from tworulers.schema.tables import list_rows
+from tworulers.training.folds import fold_folders, fold_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """On which exams the folds of a model are judged, as metrics, sentences and titles call it."""
+
+    part: str
+    dice: str
+    exams: str
+
+
+HELD_OUT = Judged("validation", "validation Dice", "the validation exams")
+LEARNT = Judged(
+    "training",
+    "Dice, of the exams that it learnt from,",
+    "the exams that it learnt from, which is no cross-validation",
+)
 
 CURVES = ("train_loss", "val_loss", "pseudo_dice", "learning_rate")
 
@@ -22,7 +43,7 @@ def read_validation(model: Path) -> pd.DataFrame:
     folders = fold_folders(require(model, made_by("train")))
     return pd.concat(
         [
-            read_table(folder / CROSS_VALIDATION, "train").assign(fold=number_of(folder))
+            read_table(folder / CROSS_VALIDATION, "train").assign(fold=fold_of(folder))
             for folder in folders
         ]
     )
@@ -57,6 +78,20 @@ def average_validation(validation: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(
         [_average(part).assign(labels=name) for name, part in parts.items()], ignore_index=True
     )
+
+
+def name_means(means: pd.DataFrame, folds: Sequence[str], judged: Judged) -> dict[str, float]:
+    """Name the mean over folds of each row of `average_validation` as a metric of its run.
+
+    Those of all exams, which come last, are told without whose labels they are by.
+    """
+    kinds = list(dict.fromkeys(means["labels"]))
+    return {
+        f"{judged.part}/dice/{row['structure']}{'' if row['labels'] == kinds[-1] else '/' + row['labels']}": float(
+            np.mean([row[fold] for fold in folds])
+        )
+        for row in list_rows(means)
+    }
 
 
 def tell_judges(provenances: pd.Series) -> str:

@@ -79,6 +79,15 @@ def test_exported_model_comes_back_the_same(tmp_path: Path) -> None:
     assert list(written["network_weights"]) == list(theirs["network_weights"])
 
 
+def test_a_network_of_all_exams_is_written_and_read_as_fold_all(tmp_path: Path) -> None:
+    model = load_trained_model(MODEL)
+    everything = replace(model, networks={"all": model.networks["0"]})
+    folder = export_trained_model(everything, tmp_path)
+    assert [path.name for path in folder.glob("fold_*")] == ["fold_all"]
+    assert load_checkpoint(folder / "fold_all" / "checkpoint_final.pth").fold == "all"
+    assert list(load_trained_model(folder, ["all"]).networks) == ["all"]
+
+
 @pytest.mark.parametrize("stored", [None, (0,), (1, 2), (0, 1, 2)])
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_model_is_mirrored_along_the_axes_of_its_checkpoint_alone(

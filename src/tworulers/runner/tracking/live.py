@@ -68,7 +68,7 @@ class LiveTraining:
         self._thread = Thread(target=self._show, daemon=True)
         self._thread.start()
 
-    def report(self, fold: int, epoch: Epoch) -> None:
+    def report(self, fold: int | str, epoch: Epoch) -> None:
         """Have one finished epoch of a fold shown."""
         self._queue.put((str(fold), epoch, time.time()))
 
