@@ -70,30 +70,26 @@ def score_case(
     _check_case(prediction, reference, affine, structures, metrics, settings.levels_of)
     spacing = np.linalg.norm(affine[:3, :3], axis=0)[: reference.ndim]
     held = prediction != 0
-    np.logical_or(held, reference, out=held)
+    held |= reference != 0
     box = bound(held) if held.any() else (slice(0, 1),) * held.ndim
-    counts = count_overlap(
-        prediction[box],
-        reference[box],
-        structures,
-        image_voxels=reference.size,
-        voxel_mm3=voxel_volume(affine),
-    )
+    image_voxels, voxel_mm3 = reference.size, voxel_volume(affine)
     prediction, reference = prediction[box], reference[box]
 
     metrics = [metric for metric in metrics if metric.needs != EXAMS]
     rows: list[Row] = []
+    counts: list[Row] = []
     boxes = _find_boxes((prediction, reference), list(structures.values()))
     for (name, label), own_box in zip(structures.items(), boxes, strict=True):
         masks = prediction[own_box] == label, reference[own_box] == label
-        scores = score_structure(masks, counts[name], spacing, metrics, settings)
-        reason = counts[name].emptiness
+        found = count_overlap(*masks, image_voxels=image_voxels, voxel_mm3=voxel_mm3)
+        scores = score_structure(masks, found, spacing, metrics, settings)
+        reason = found.emptiness
         rows += [Row(name, one, value, explain(value, reason)) for one, value in scores.items()]
+        counts += _list_counts(name, found)
     for metric in metrics:
         own = [row for row in rows if row.metric == metric.name]
         rows.append(average_rows(metric.name, own, settings.macro))
-    for name in structures:
-        rows += _list_counts(name, counts[name])
+    rows += counts
     if settings.levels_of is not None:
         label = structures[settings.levels_of]
         masks = prediction == label, reference == label

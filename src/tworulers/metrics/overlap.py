@@ -1,6 +1,5 @@
 """How much of a structure two label maps share: counts, and how nDSC weighs them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 NdscReading = Literal["fraction", "fraction_frozen", "volume", "ratio"]
 NdscEmpty = Literal["nan", "zero"]
 Emptiness = Literal["both_empty", "reference_empty", "prediction_empty"]
-
-_SLAB = 2**20
-"""Voxels that are counted at once, so that the memory for counting does not grow with the image."""
 
 
 @dataclass(frozen=True)
@@ -55,57 +51,37 @@ class Counts:
 
 
 def count_overlap(
-    prediction: NDArray[np.integer],
-    reference: NDArray[np.integer],
-    structures: Mapping[str, int],
+    prediction: NDArray[np.bool_],
+    reference: NDArray[np.bool_],
     *,
     image_voxels: int | None = None,
     voxel_mm3: float = 1.0,
-) -> dict[str, Counts]:
-    """Count the voxels that two label maps share, for every structure in one pass.
+) -> Counts:
+    """Count the voxels that two masks of a structure share.
 
     Parameters
     ----------
-    prediction, reference : integer label maps of one shape, on one grid.
-    structures : label value of each structure; other values count as background.
-    image_voxels : voxels of the whole image, where the label maps are a crop of it.
+    prediction, reference : bool, of one shape, on one grid.
+    image_voxels : voxels of the whole image, where the masks are a crop of it.
     voxel_mm3 : volume of a voxel.
+
+    Raises
+    ------
+    ValueError : the shapes differ.
     """
     if prediction.shape != reference.shape:
         raise ValueError(
             "prediction and reference must lie on one grid, but their shapes are "
             f"{prediction.shape} and {reference.shape}; resample or reorient one of them first"
         )
-    labels = np.array(list(structures.values()))
-    counted = np.zeros((3, len(labels)), np.int64)
-    step = max(1, _SLAB // max(1, math.prod(reference.shape[:-1])))
-    for start in range(0, reference.shape[-1], step):
-        slab = ..., slice(start, start + step)
-        drawn, found = reference[slab], prediction[slab]
-        for place, values in enumerate((drawn[drawn == found], drawn, found)):
-            counted[place] += _count_labels(values, labels)
-    tp, in_reference, in_prediction = counted
-    total = prediction.size if image_voxels is None else image_voxels
-    return {
-        name: Counts(
-            tp=int(tp[index]),
-            fp=int(in_prediction[index] - tp[index]),
-            fn=int(in_reference[index] - tp[index]),
-            image_voxels=total,
-            voxel_mm3=voxel_mm3,
-        )
-        for index, name in enumerate(structures)
-    }
-
-
-def _count_labels(values: NDArray[np.integer], labels: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Count how often each label occurs among values, background first left out, (labels,)."""
-    if 0 not in labels:
-        values = values[values != 0]
-    values = values.ravel()
-    order = np.argsort(labels)
-    place = order[np.searchsorted(labels, values, sorter=order).clip(max=len(labels) - 1)]
-    return np.bincount(place[labels[place] == values], minlength=len(labels))
+    tp = int(np.count_nonzero(prediction & reference))
+    return Counts(
+        tp=tp,
+        fp=int(np.count_nonzero(prediction)) - tp,
+        fn=int(np.count_nonzero(reference)) - tp,
+        image_voxels=prediction.size if image_voxels is None else image_voxels,
+        voxel_mm3=voxel_mm3,
+    )
 
 
 def voxel_volume(affine: NDArray[np.float64]) -> float:

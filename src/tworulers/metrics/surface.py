@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
+from tworulers.metrics.nearest import find_distances
 from tworulers.metrics.patches import corner_patterns, patch_areas
 
 ROUNDING = 1e-12
@@ -22,12 +23,12 @@ class SurfaceDistances:
     prediction_weights: NDArray[np.float64]
     reference_weights: NDArray[np.float64]
 
-    @property
+    @cached_property
     def distances(self) -> NDArray[np.float64]:
         """Distances of both directions together, mm."""
         return np.concatenate([self.from_prediction, self.from_reference])
 
-    @property
+    @cached_property
     def weights(self) -> NDArray[np.float64]:
         """The weights of `distances`: surface areas in mm2, or ones."""
         return np.concatenate([self.prediction_weights, self.reference_weights])
@@ -45,7 +46,8 @@ def measure_elements(
     """
     areas = patch_areas(tuple(map(float, spacing)))
     patterns = [corner_patterns(mask) for mask in (prediction, reference)]
-    surfaces = [(pattern > 0) & (pattern < len(areas) - 1) for pattern in patterns]
+    # Neither all outside (0, which wraps round) nor all inside (the last).
+    surfaces = [pattern - np.uint8(1) < np.uint8(len(areas) - 2) for pattern in patterns]
     weights = [areas[pattern[surface]] for pattern, surface in zip(patterns, surfaces, strict=True)]
     return _measure(surfaces[0], surfaces[1], weights[0], weights[1], spacing)
 
@@ -66,14 +68,19 @@ def measure_border_voxels(
 
 
 def _find_border(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    padded = np.pad(mask, 1)
-    centre = (slice(1, -1),) * mask.ndim
     interior = mask.copy()
     for axis in range(mask.ndim):
-        for part in (slice(None, -2), slice(2, None)):
-            interior &= padded[(*centre[:axis], part, *centre[axis + 1 :])]
-    border: NDArray[np.bool_] = mask & ~interior
+        low, high = (_cut(axis, part) for part in (slice(None, -1), slice(1, None)))
+        interior[high] &= mask[low]
+        interior[low] &= mask[high]
+        interior[_cut(axis, slice(None, 1))] = False
+        interior[_cut(axis, slice(-1, None))] = False
+    border: NDArray[np.bool_] = mask ^ interior
     return border
+
+
+def _cut(axis: int, part: slice) -> tuple[slice, ...]:
+    return (*(slice(None),) * axis, part)
 
 
 def _measure(
@@ -83,44 +90,27 @@ def _measure(
     reference_weights: NDArray[np.float64],
     spacing: Sequence[float] | NDArray[np.float64],
 ) -> SurfaceDistances:
-    sides = np.asarray(spacing, float)
-    points = np.argwhere(prediction), np.argwhere(reference)
+    sides = tuple(map(float, spacing))
     return SurfaceDistances(
-        _find_nearest(points[0], points[1], reference[prediction], sides),
-        _find_nearest(points[1], points[0], prediction[reference], sides),
+        find_distances(prediction, reference, sides),
+        find_distances(reference, prediction, sides),
         prediction_weights,
         reference_weights,
     )
 
 
-def _find_nearest(
-    points: NDArray[np.intp],
-    targets: NDArray[np.intp],
-    shared: NDArray[np.bool_],
-    sides: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return each point's distance to the nearest target; shared points are targets themselves.
-
-    A search tree costs by surface, not by the box around it, so one far false positive does not
-    make an exam slow.
-    """
-    distances = np.zeros(len(points))
-    apart = points[~shared]
-    if len(apart):
-        tree = cKDTree(targets * sides, balanced_tree=False, compact_nodes=False)
-        nearest = tree.query(apart * sides)[1]
-        # From whole steps, so that equal distances are equal to the last bit wherever they lie.
-        distances[~shared] = np.sqrt((((apart - targets[nearest]) * sides) ** 2).sum(axis=1))
-    return distances
-
-
 def bound(mask: NDArray[np.bool_]) -> tuple[slice, ...]:
     """Return the smallest box that holds a mask; the whole array where the mask is empty."""
+    if mask.ndim > 1 and mask.flags.f_contiguous and not mask.flags.c_contiguous:
+        return bound(mask.T)[::-1]
     box = []
-    for axis in range(mask.ndim):
-        others = tuple(other for other in range(mask.ndim) if other != axis)
-        held = np.flatnonzero(mask.any(axis=others))
-        if not len(held):
-            return (slice(None),) * mask.ndim
-        box.append(slice(int(held[0]), int(held[-1]) + 1))
+    held: NDArray[np.bool_] = mask
+    whole = (slice(None),) * mask.ndim
+    while held.ndim:
+        # Axis by axis, what is left folded onto the others: both go along the memory.
+        lines = np.flatnonzero(held.any(axis=tuple(range(1, held.ndim))))
+        if not len(lines):
+            return whole
+        box.append(slice(int(lines[0]), int(lines[-1]) + 1))
+        held = np.asarray(held[box[-1]].any(axis=0))
     return tuple(box)

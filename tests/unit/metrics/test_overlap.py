@@ -25,9 +25,17 @@ def dice_of(counts):
     return score_structure(masks, counts, (1.0, 1.0), [DICE], Audit())["dice"]
 
 
+def count_all(prediction, reference, structures):
+    """Count every structure of two label maps."""
+    return {
+        name: count_overlap(prediction == label, reference == label)
+        for name, label in structures.items()
+    }
+
+
 def test_golden_counts_and_dice(golden):
     for case in golden.cases:
-        counts = count_overlap(case.prediction, case.reference, case.structures)
+        counts = count_all(case.prediction, case.reference, case.structures)
         for label, expected in case.expected.items():
             found = counts[label]
             assert (found.tp, found.fp, found.fn) == (
@@ -166,10 +174,10 @@ def test_volume_of_a_sheared_voxel():
 def test_other_labels_count_as_background():
     reference = np.array([[0, 1, 2, 255]])
     prediction = np.array([[1, 1, 7, 2]], dtype=np.int64)
-    counts = count_overlap(prediction, reference, {"vb": 1, "disc": 2})
+    counts = count_all(prediction, reference, {"vb": 1, "disc": 2})
     assert counts == {"vb": Counts(1, 1, 0, 4), "disc": Counts(0, 1, 1, 4)}
 
 
 def test_two_grids_are_refused_with_both_shapes():
     with pytest.raises(ValueError, match=r"\(2, 3\).*\(3, 2\)"):
-        count_overlap(np.zeros((2, 3), int), np.zeros((3, 2), int), {"vb": 1})
+        count_overlap(np.zeros((2, 3), bool), np.zeros((3, 2), bool))

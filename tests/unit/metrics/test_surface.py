@@ -26,8 +26,7 @@ DEFINITIONS = {
 
 
 def score_surfaces(prediction, reference, spacing, metrics, tolerance_mm=1.0):
-    maps = [mask.astype(np.uint8) for mask in (prediction, reference)]
-    counts = count_overlap(*maps, {"s": 1})["s"]
+    counts = count_overlap(prediction, reference)
     asked = [METRICS[name] for name in metrics]
     settings_ = Audit(surface_tolerance_mm=tolerance_mm)
     return score_structure((prediction, reference), counts, spacing, asked, settings_)

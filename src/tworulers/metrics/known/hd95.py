@@ -21,7 +21,11 @@ def compute_weighted(measured: SurfaceDistances, _: Audit) -> float:
 
 def weighted_percentile(distances: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return the first distance at which 95 % of the surface is reached, without interpolation."""
-    order = np.argsort(distances, kind="stable")
+    apart = np.flatnonzero(distances)
+    # Most of two surfaces is shared; those points come first, in their order, as a stable sort puts them.
+    order = np.concatenate(
+        [np.flatnonzero(distances == 0), apart[np.argsort(distances[apart], kind="stable")]]
+    )
     reached = np.cumsum(weights[order])
     return float(distances[order[np.searchsorted(reached, (0.95 - ROUNDING) * reached[-1])]])
 
