@@ -23,7 +23,7 @@ from tworulers.diagnosis.anchored import Anchored
 from tworulers.diagnosis.comparison import Comparison, RegimeComparison
 from tworulers.diagnosis.warning import Warned, measure_warning
 from tworulers.schema.metric import Metric
-from tworulers.schema.origin import tell_origin
+from tworulers.schema.origin import tell_origin, tell_predicted
 from tworulers.schema.settings import Audit
 from tworulers.schema.sources import Attributes, Relation
 from tworulers.sides import Shared, Side, list_comparisons, share
@@ -122,6 +122,7 @@ class Study:
     metrics : what is known of every metric that is judged, by name.
     beyond : a scores table of further exams, which a machine's reference alone could judge; None where there are none.
     confidences : by model, one row an exam: how sure it was of its prediction.
+    predicted : by model, how it predicted, where not as its recipe says.
     notes : what loading the study has to say, a sentence each.
     called : what a side is called in messages, where that is not the name of its reference or model.
     known : answers there are; a loader puts in what was answered before. A study made of this one begins anew.
@@ -150,6 +151,7 @@ class Study:
     metrics: Mapping[str, Metric]
     beyond: pd.DataFrame | None = None
     confidences: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    predicted: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     called: Mapping[Side, str] = field(default_factory=dict)
     known: Answers = field(default_factory=Answers, init=False, repr=False)
@@ -182,6 +184,12 @@ class Study:
     def base(self) -> str:
         """Return the name of the reference that others are compared with."""
         return next(iter(self.references))
+
+    @property
+    def origins(self) -> list[str]:
+        """Say what every report has to say of how labels and predictions came about."""
+        told = [text for one in self.references.values() for text in one.origin]
+        return told + [tell_predicted(model, how) for model, how in self.predicted.items() if how]
 
     @property
     def patients(self) -> pd.Series:
@@ -361,7 +369,7 @@ class Study:
     ) -> AuditResult:
         """Audit a side with settings of its own."""
         people = self.exams_of(side).set_index("exam_id")
-        return audit_scores(
+        found = audit_scores(
             self.scores_of(side),
             self.group(side)[0],
             people["patient_id"],
@@ -372,6 +380,7 @@ class Study:
             progress,
             people,
         )
+        return replace(found, inference=self.predicted.get(side[0], ""))
 
     def _try(
         self, compare: Callable[[str, str, str], object], first: str, second: str, third: str

@@ -1,6 +1,7 @@
 """Every command that answers ends in the same page: tables by one ruler, by two, of two models, and risk scores."""
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -144,6 +145,38 @@ def test_without_groupings_the_pipeline_reports_its_scores(tmp_path: Path) -> No
     scores = pd.read_parquet(base / "scores" / "mix" / "gold" / "scores.parquet")
     mean = scores.loc[scores["structure"] == "macro", "value"].mean()
     assert f"{mean:.4f}" in page
+
+
+@pytest.mark.slow
+def test_a_faster_inference_is_named_by_audit_page_card_and_runs(tmp_path: Path) -> None:
+    base = make_scored(tmp_path)
+    told = "inference=fast: no mirror images"
+    model = f"The mix model predicted with {told}; not as its recipe says."
+    labels = f"The silver labels were predicted with {told}; not as the recipe says."
+    for regime, ruler in (("mix", "gold"), ("mix", "silver"), ("gold", "silver")):
+        keys = ["inference"] * (regime == "mix") + ["inference_of_ruler"] * (ruler == "silver")
+        summary = base / "scores" / regime / ruler / "summary.json"
+        summary.write_text(json.dumps(dict.fromkeys(keys, told)))
+    project = Project(tmp_path)
+    done = project.run("report", "paths=sweep", *QUICK_LINE, "tracking=off")
+    assert done.status == 0, done.said
+    assert model in " ".join(done.said.split())
+    (told_page,) = re.findall(r"report: (\S+)/report/index\.html", done.said)
+    results = tmp_path / told_page
+    audited = results / "audits" / "mix" / "gold"
+    assert json.loads((audited / "audit.json").read_text())["inference"] == told
+    assert json.loads((audited / "run.json").read_text())["tags"]["inference"] == told
+    compared = json.loads((results / "comparisons" / "run.json").read_text())
+    assert compared["tags"]["inference"] == f"mix: {told}"
+    other = json.loads((results / "audits" / "gold" / "gold" / "audit.json").read_text())
+    assert other["inference"] == "", "it predicted as its recipe says"
+    page = html.unescape((results / "report" / "index.html").read_text())
+    card = (results / "report" / "card.md").read_text().replace("\\", "")
+    assert f"The model predicted with {told}; not as its recipe says. Groups:" in page
+    for text in (page, card):
+        assert model in text
+        assert labels in text
+        assert "The gold model predicted" not in text
 
 
 OTHER = ("against.file=machine.csv", "against.provenance=silver")

@@ -204,6 +204,8 @@ def test_a_model_goes_out_to_nnunet_by_command_and_comes_in_as_another_regime(
     command("predict", *came)
     ours, theirs = results_of(project, "gold"), results_of(project, "theirs")
     assert (ours != theirs).mean() < 0.002, "but for the rounding of float16 arrays"
+    command("predict", "regime=gold", "regime.name=quick", came[2], "inference=fast")
+    assert 0 < (results_of(project, "quick") != theirs).mean() < 0.2, "quicker, and not the same"
     command("score", *came, "ruler=gold")
     scores = pd.read_parquet(BASE / "scores" / "theirs" / "gold" / "scores.parquet")
     assert set(scores["exam_id"]) == {"four"}
@@ -211,6 +213,71 @@ def test_a_model_goes_out_to_nnunet_by_command_and_comes_in_as_another_regime(
     with pytest.raises(SystemExit):
         command("export", "regime=gold", "export.folder=for_nnunet")
     assert "is there already and was left as it is" in capsys.readouterr().err
+
+
+@pytest.fixture
+def copied(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project for a test that changes its results, with the folder of its predictions."""
+    copy = Path(shutil.copytree(project, tmp_path / "copied"))
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr(sys, "argv", [])
+    return copy / BASE / "predictions" / "gold"
+
+
+def test_a_faster_inference_is_named_by_the_predictions_and_the_scores(
+    copied: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "inference=fast: no mirror images, tiles at steps of 0.75 of their edges, bf16-mixed"
+    scored = BASE / "scores" / "gold"
+
+    def score(ruler: str) -> tuple[dict, dict]:
+        command("score", "regime=gold", f"ruler={ruler}")
+        folder = scored / ruler
+        return tuple(json.loads((folder / f).read_text()) for f in ("summary.json", "run.json"))
+
+    assert json.loads((copied / "inference.json").read_text()) == {"inference": ""}
+    for content in score("silver"):
+        assert not any("inference" in name for name in {**content, **content.get("tags", {})})
+    command("predict", "regime=gold", "inference=fast")
+    assert f"1 networks of gold ({told})" in capsys.readouterr().out
+    assert json.loads((copied / "inference.json").read_text()) == {"inference": told}
+    run = json.loads((copied / "run.json").read_text())
+    assert run["tags"]["inference"] == told
+    assert told in run["description"]
+    facts, run = score("gold")
+    assert facts["inference"] == run["tags"]["inference"] == told
+    assert "inference_of_ruler" not in facts
+    facts, run = score("silver")
+    assert facts["inference_of_ruler"] == run["tags"]["inference_of_ruler"] == told
+
+
+def test_maps_agree_with_the_label_map_and_the_confidence(copied: Path) -> None:
+    label_file = copied / "labels" / "four.nii.gz"
+    before = label_file.read_bytes()
+    command("predict", "regime=gold", "inference.maps=[probability,uncertainty]")
+    assert label_file.read_bytes() == before, "maps change no label"
+    names = json.loads((BASE / "plan" / "dataset.json").read_text())["labels"]
+    label = np.asarray(nib.load(label_file).dataobj)
+    foreground = {}
+    for name, value in names.items():
+        if value:
+            (file,) = (copied / "probability").glob(f"{name}*/four.nii.gz")
+            image = nib.load(file)
+            assert image.get_data_dtype() == np.uint8
+            np.testing.assert_array_equal(image.affine, nib.load(label_file).affine)
+            foreground[value] = np.asarray(image.dataobj)
+    probabilities = np.stack([1 - sum(foreground.values()), *foreground.values()])
+    step = 1 / 255
+    best = np.take_along_axis(probabilities, label[None].astype(int), axis=0)[0]
+    assert (best >= probabilities.max(axis=0) - 2 * step).all(), "no clean-up acts here"
+    entropy = np.asarray(nib.load(copied / "uncertainty" / "four.nii.gz").dataobj)
+    assert 0 <= entropy.min() < entropy.max() <= np.log(len(names)) + 1e-6
+    sure = pd.read_parquet(copied / "confidence.parquet").iloc[0]
+    assert (label > 0).any()
+    means = entropy[label > 0].mean(), best[label > 0].mean()
+    np.testing.assert_allclose(
+        means, (sure["mean_entropy"], sure["mean_top_probability"]), atol=step
+    )
 
 
 WITHOUT_US = """
@@ -267,6 +334,10 @@ def test_a_regime_goes_out_as_a_bundle_that_monai_runs_without_us_and_comes_in_a
     ]
     command("predict", "regime=gold", "regime.name=bundled", "regime.models=[bundle]")
     assert np.array_equal(results_of(project, "bundled"), theirs)
+    command(
+        "predict", "regime=gold", "regime.name=quick", "regime.models=[bundle]", "inference=fast"
+    )
+    assert 0 < (results_of(project, "quick") != theirs).mean() < 0.2, "quicker, and not the same"
 
 
 def test_every_fault_of_a_model_from_elsewhere_is_told_at_once(

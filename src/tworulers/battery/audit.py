@@ -66,6 +66,7 @@ class AuditResult:
         provenance.
     groupings : one row a grouping and family: sizes, who is left out, tests, smallest p.
     families : one row a family: tests configured, computed, missing, significant.
+    inference : how the model predicted, where not as its recipe says; empty where it did, or nothing is known of it.
     """
 
     regime: str
@@ -95,6 +96,7 @@ class AuditResult:
     label_shares: pd.DataFrame
     groupings: pd.DataFrame
     families: pd.DataFrame
+    inference: str = ""
 
     @property
     def by_patient(self) -> bool:

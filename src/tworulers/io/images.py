@@ -116,6 +116,25 @@ def write_image(
     _write(path, array, affine)
 
 
+MAP_STEPS = 255
+"""Into how many steps a map is divided, from 0 to the most that it can hold."""
+
+
+def write_map(
+    path: Path,
+    array: npt.NDArray[np.floating],
+    most: float,
+    affine: npt.NDArray[np.float64],
+    placed: bool = True,
+) -> None:
+    """Write numbers between 0 and `most` in 255 steps, as uint8 NIfTI whose header scales them back.
+
+    `placed` is as of `write_label`; what is read back is at most half a step away.
+    """
+    steps = np.rint(np.clip(array, 0, most) * (MAP_STEPS / most)).astype(np.uint8)
+    _write(path, steps, affine, placed, most / MAP_STEPS)
+
+
 SAME_PLACE_MM = 1e-2
 """Voxels that lie closer than this along every axis lie at one place."""
 
@@ -143,8 +162,11 @@ def _write(
     array: npt.NDArray[np.generic],
     affine: npt.NDArray[np.float64],
     placed: bool = True,
+    slope: float | None = None,
 ) -> None:
     image = nib.Nifti1Image(array, affine if placed else None)
+    if slope is not None:
+        image.header.set_slope_inter(slope, 0)
     if not placed:
         image.header.set_zooms(np.linalg.norm(affine[:3, :3], axis=0))
     image.header.set_xyzt_units("mm")

@@ -35,6 +35,7 @@ Stamp = dict[str, Any]
 WITHOUT_EFFECT = {
     "recipe": ("name", "title"),
     "trainer": ("name", "parallel_folds", "workers", "checkpoint_every"),
+    "inference": ("name",),
 }
 """Settings of networks that cannot change a result: what a choice is called, and how the work is dealt out."""
 

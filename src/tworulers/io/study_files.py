@@ -102,6 +102,7 @@ def load_audited(
     settings = next(iter(audits.values())).settings
     metrics = {**METRICS, **asked}
     study = load_study(layout, rulers, people, attributes, settings, metrics, asked, base, regimes)
+    study = replace(study, predicted={model: one.inference for (model, _), one in audits.items()})
     study.known.audits.update(audits)
     return study
 

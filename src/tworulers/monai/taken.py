@@ -18,19 +18,22 @@ from tworulers.monai.inference import (
     read_plans,
 )
 from tworulers.recipe.clean import CleanUp
-from tworulers.schema.settings import Settings, Trainer
+from tworulers.recipe.inference import predict_with
+from tworulers.schema.running import Inference
+from tworulers.schema.settings import Recipe, Settings, Trainer
 from tworulers.training.volumes import read_channels
 
 
 @dataclass(frozen=True)
 class BundleEnsemble:
-    """All networks of a bundle, tiled, mirrored and cleaned up as it says."""
+    """All networks of a bundle, tiled and mirrored as it and `inference` say, cleaned up as it says."""
 
     root: Path
     channels: int
     configurations: tuple[str, ...]
     cleanup: CleanUp
     trainer: Trainer
+    inference: Inference
 
     @property
     def members(self) -> int:
@@ -39,7 +42,11 @@ class BundleEnsemble:
 
     def load(self) -> Any:
         """Load the networks into an `ExamPredictor`."""
-        return load_predictor(self.root, self.trainer)
+        how = read_json(self.root / MODELS / HOW)
+        own = Recipe(mirror=how["mirror"], tile_overlap=how["tile_overlap"])
+        recipe, trainer = predict_with(self.inference, own, self.trainer)
+        changed = {**how, "mirror": recipe.mirror, "tile_overlap": recipe.tile_overlap}
+        return load_predictor(self.root, trainer, changed)
 
     def prepare(self, exam: str, image: Path) -> dict[str, Any]:  # noqa: ARG002
         """Prepare an exam's image for each configuration."""
@@ -76,7 +83,12 @@ def gather_bundle(settings: Settings) -> BundleEnsemble:
     how = read_json(root / MODELS / HOW)
     cleanup = CleanUp(tuple(map(tuple, how["cleanup"])), how["cleanup_reason"])
     return BundleEnsemble(
-        root, len(facts.channel_names), tuple(how["members"]), cleanup, settings.trainer
+        root,
+        len(facts.channel_names),
+        tuple(how["members"]),
+        cleanup,
+        settings.trainer,
+        settings.inference,
     )
 
 
@@ -92,7 +104,7 @@ def list_bundle_inputs(
         for file in list_weights(ensemble.root, name)
     }
     return {
-        **list_settings(settings, "trainer"),
+        **list_settings(settings, "trainer", "inference"),
         "models": digest_content({**files, **weights}, "the bundle", layout),
         "images": digest_content(images, "the data source", layout),
     }

@@ -117,6 +117,15 @@ def fuse_exam(
     return FusedExam(label_map, probabilities, confidence)
 
 
+def measure_entropy(probabilities: Floats) -> npt.NDArray[np.float64]:
+    """Entropy over the classes of (class, ...) in nats: from 0 where one is certain to the log of their number."""
+    total = np.zeros(probabilities.shape[1:])
+    for one in probabilities:
+        p = one.astype(np.float64)
+        total += p * np.log(np.maximum(p, 1e-300))
+    return -total
+
+
 def measure_confidence(
     probabilities: Floats, label_map: LabelMap, agreements: Sequence[float] = ()
 ) -> Confidence:
@@ -135,9 +144,9 @@ def measure_confidence(
     reasons = []
     top = entropy = float("nan")
     if foreground.any():
-        p = probabilities[:, foreground].astype(np.float64)
-        top = float(p.max(axis=0).mean())
-        entropy = float(-(p * np.log(np.maximum(p, 1e-300))).sum(axis=0).mean())
+        p = probabilities[:, foreground]
+        top = float(p.max(axis=0).astype(np.float64).mean())
+        entropy = float(measure_entropy(p).mean())
     else:
         reasons.append("no foreground predicted")
     defined = [a for a in agreements if not np.isnan(a)]

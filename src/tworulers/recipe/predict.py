@@ -19,12 +19,12 @@ from tworulers.recipe.fuse import FusedExam, fuse_exam
 from tworulers.recipe.interop import Member, load_weights
 from tworulers.recipe.network import build_network
 from tworulers.recipe.plan import ConfigurationPlan, DatasetFacts, Plans
+from tworulers.recipe.precision import AUTOCAST, WHOLE
 from tworulers.recipe.preprocess import Geometry
 from tworulers.recipe.window import MirroredWindowInferer
 from tworulers.schema.settings import Recipe, Trainer
 
 Array = npt.NDArray[Any]
-AUTOCAST = {"16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
 MEMORY_FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
 
 
@@ -62,11 +62,12 @@ class ExamPredictor:
     ) -> None:
         self.plans, self.facts, self.recipe, self.trainer = plans, facts, recipe, trainer
         self.device = device = choose_device(trainer)
+        whole = WHOLE.get(trainer.precision)
         self.networks = {
             name: [
                 replace(
                     fold,
-                    network=_place(fold.network, plans.configuration(name), device),
+                    network=_place(fold.network, plans.configuration(name), device, whole),
                 )
                 for fold in folds
             ]
@@ -186,8 +187,16 @@ def choose_home(
     return torch.device("cpu") if 4 * numbers > free / 2 else None
 
 
-def _place(network: nn.Module, plan: ConfigurationPlan, device: torch.device) -> nn.Module:
-    network = network.to(device).eval()
+def _place(
+    network: nn.Module, plan: ConfigurationPlan, device: torch.device, whole: torch.dtype | None
+) -> nn.Module:
+    network = network.to(device=device, dtype=whole).eval()
+    if whole is not None and device.type == "cpu":
+        # torch pools volumes on a CPU in 32 bits alone.
+        for pool in network.modules():
+            if isinstance(pool, nn.AvgPool3d):
+                pool.register_forward_pre_hook(lambda _, inputs: inputs[0].float())
+                pool.register_forward_hook(lambda _, __, output: output.to(whole))
     if plan.channels_last:
         # nn.Module.to lays out weights only; inputs follow inside the convolutions.
         network = network.to(memory_format=MEMORY_FORMATS[plan.dimension])  # type: ignore[call-overload]

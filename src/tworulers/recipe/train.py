@@ -34,6 +34,7 @@ from tworulers.recipe.interop import Member, load_pretrained
 from tworulers.recipe.module import EpochRecord, SegmentationModule
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.plan_json import facts_from_json, plans_from_json
+from tworulers.recipe.precision import remark_on_precision
 from tworulers.recipe.predict import ExamPredictor, PreparedImage, choose_device
 from tworulers.recipe.processes import leave_processes
 from tworulers.recipe.store import StoredExam, load_geometry, store_probabilities
@@ -102,6 +103,8 @@ def train_fold(task: FoldTask, report: Report | None = None, tell: Tell = print)
         plans = plans_from_json(json.loads(Path(task.plans).read_text()))
     with reading(Path(task.dataset), "plan"):
         facts = facts_from_json(json.loads(Path(task.dataset).read_text()))
+    if remark := remark_on_precision(task.trainer.precision, task.trainer.accelerator):
+        tell(remark)
     torch.set_num_threads(task.trainer.threads)
     torch.set_flush_denormal(True)
     output, scratch = Path(task.output), Path(task.scratch)

@@ -118,13 +118,14 @@ class MirroredWindowInferer(Inferer):
             Each (channel, z, y, x); smaller ones than the patch are padded with zeros.
         network
             Maps (batch, channel, *patch_size) to (batch, class, *patch_size); used as it is (call
-            `eval()` before), on the device of its weights.
+            `eval()` before), on the device of its weights and in their precision.
 
         Returns
         -------
         list of (class, z, y, x), in the order of the images; float32, or float16 with `half`.
         """
-        device = next(network.parameters()).device
+        weights = next(network.parameters())
+        device = weights.device
         home = torch.device(self.gather_on) if self.gather_on is not None else device
         patch = tuple(int(n) for n in self.patch_size)
         exact = self.accumulate == "float"
@@ -136,7 +137,9 @@ class MirroredWindowInferer(Inferer):
         jobs = ((canvas, index) for canvas in canvases for index in canvas.tiles)
         for group in _batches(jobs, self.batch):
             tiles = torch.stack([canvas.image[(slice(None), *index)] for canvas, index in group])
-            logits = _predict_mirrored(network, tiles.to(device), self.mirror_axes, self.autocast)
+            logits = _predict_mirrored(
+                network, tiles.to(device, weights.dtype), self.mirror_axes, self.autocast
+            )
             for (canvas, index), values in zip(group, logits.to(home), strict=True):
                 _gather(canvas, index, values, weight)
         return [_finish(canvas) for canvas in canvases]

@@ -68,8 +68,8 @@ def gather_findings(study: Study, dataset: str, teacher: str = "") -> Findings:
 
 
 def _tell_origins(study: Study) -> list[str]:
-    """Say how the references came about, and how much of a machine's labels experts left as they were."""
-    told = [text for one in study.references.values() for text in one.origin]
+    """Say how references and predictions came about, and how much of a machine's labels experts left as they were."""
+    told = study.origins
     for (_, base, other), found in study.known.rulers.items():
         if (made := found.summary["known"].get("corrected")) is not None:
             told.append(tell_unchanged(base, other, made["unchanged"], made["exams"]))

@@ -33,10 +33,11 @@ from tworulers.runner.console import conclude
 from tworulers.runner.figures import write_figures
 from tworulers.runner.keyed import write_stamp
 from tworulers.runner.tracking import RunRecord, write_record
+from tworulers.schema.origin import tell_predicted
 from tworulers.schema.settings import MACRO, Provenance, Ruler
 from tworulers.schema.tables import SCHEMA_VERSION, list_rows
 from tworulers.sides import Side
-from tworulers.study import Study
+from tworulers.study import Reference, Study
 
 OF_VERDICT = ("vcr_mad", "gap_ratio", "gap_part", "noise_part", "swap_p", "swap_p_fdr")
 OF_GAP = ("gap_base", "gap_other", "gap_change")
@@ -102,11 +103,17 @@ def write_audited(
         if not no_verdict and len(groups.columns):
             draw_audited(ShownAudit(found, title, study.scores_of(side), "", made), folder)
     if alone:
-        ending = end_audit(found, no_verdict, said, origin=reference.origin)
+        ending = end_audit(found, no_verdict, said, origin=list_origins(reference, found))
         conclude(ending, "; ".join(filter(None, [f"written to {layout.show(result)}", page()])))
     elif no_verdict:
         say(f"no verdict: {no_verdict}")
     return record_audit(study, side, dataset, metrics)
+
+
+def list_origins(reference: Reference, found: AuditResult) -> list[str]:
+    """Say how the labels and the predictions of an audit came about."""
+    predicted = tell_predicted(found.regime, found.inference)
+    return [*reference.origin, *filter(None, [predicted])]
 
 
 def draw_audited(shown: ShownAudit, folder: Path) -> None:
@@ -125,7 +132,7 @@ def record_audit(study: Study, side: Side, dataset: str, metrics: Mapping[str, f
         study.audit(name, model),
     )
     no_verdict, provenance = reference.tell_no_verdict(model), reference.provenance
-    origin = " ".join(["", *reference.origin])
+    origin = " ".join(["", *list_origins(reference, found)])
     identical = {"identical": "yes"} if reference.model == model else {}
     asked = f"Groupings of {attributes.title or attributes.name}, judged by {reference.title} "
     return RunRecord(
@@ -134,6 +141,7 @@ def record_audit(study: Study, side: Side, dataset: str, metrics: Mapping[str, f
         description=note_audit(found, f"{asked}(provenance: {provenance}).{origin}", no_verdict),
         tags={"regime": model, "ruler": name, "provenance": provenance}
         | {"attributes": attributes.name, **identical, "dataset": dataset}
+        | ({"inference": found.inference} if found.inference else {})
         | tag_lock(found.settings.locked),
         metrics={x: value for x, value in metrics.items() if not (no_verdict and is_verdict(x))},
         sibling_tag="ruler",
@@ -162,8 +170,7 @@ def end_comparisons(study: Study) -> Ending:
         if one.summary["status"] != "identical":
             lines = [tell_best(list_judging(study, key)), tell_change(one.summary)]
             break
-    origins = [text for one in study.references.values() for text in one.origin]
-    return Ending(tuple(origins), table, tuple(filter(None, lines)))
+    return Ending(tuple(study.origins), table, tuple(filter(None, lines)))
 
 
 def list_judging(study: Study, key: tuple[str, str, str]) -> list[AuditResult]:

@@ -74,7 +74,9 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(("audit.ndsc_fractions",), WITHIN),
     **dict.fromkeys(("audit.alpha", "audit.failure_quantile", "use.level"), WITHIN),
     **dict.fromkeys(("audit.four_fifths", "use.sensitivity", "dataset.gold_share"), SOME),
-    **dict.fromkeys(("recipe.batch_coverage", "predictions.threshold"), SOME),
+    **dict.fromkeys(
+        ("recipe.batch_coverage", "predictions.threshold", "inference.tile_step"), SOME
+    ),
     **dict.fromkeys(("recipe.foreground_share", "ruler.distortion.missed_share"), SHARE),
     **dict.fromkeys(("split.test", "split.val", "recipe.momentum", "recipe.tile_overlap"), BUT_ONE),
     **dict.fromkeys(("dataset.phantom.age_contrast", "dataset.phantom.expert_offset_mm"), ANY),

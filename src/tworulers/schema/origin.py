@@ -35,3 +35,14 @@ def tell_unchanged(base: str, other: str, unchanged: int, exams: int) -> str:
     return (
         f"In {unchanged} of {exams} exams the {base} labels are the {other} ones, voxel by voxel."
     )
+
+
+def tell_predicted(model: str, told: str) -> str:
+    """Say that a model predicted otherwise than its recipe says; nothing where it did not.
+
+    Parameters
+    ----------
+    model : its name.
+    told : how it predicted, `inference=fast: ...`; empty where as its recipe says.
+    """
+    return f"The {model} model predicted with {told}; not as its recipe says." if told else ""

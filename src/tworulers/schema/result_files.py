@@ -11,6 +11,9 @@ LABELS = "labels"
 """The folder of the label maps of an annotation or a prediction."""
 
 CONFIDENCE = "confidence.parquet"
+INFERENCE = "inference.json"
+"""How the label maps beside it were predicted, where not as recipe and trainer say."""
+
 SCORES = "scores.parquet"
 BEYOND = "beyond.parquet"
 """Scores of test exams without an expert label, by a ruler made of predictions."""

@@ -8,7 +8,7 @@ from tworulers.schema.cost_settings import Cost
 from tworulers.schema.export_settings import Export
 from tworulers.schema.folds import Fold
 from tworulers.schema.risk_settings import RiskUse
-from tworulers.schema.running import Check, Workers
+from tworulers.schema.running import Check, Inference, Workers
 from tworulers.schema.sources import (
     UNSET,
     Attributes,
@@ -379,6 +379,7 @@ class Settings:
     attributes: Attributes = field(default_factory=Attributes)
     recipe: Recipe = field(default_factory=Recipe)
     trainer: Trainer = field(default_factory=Trainer)
+    inference: Inference = field(default_factory=Inference)
     audit: Audit = field(default_factory=Audit)
     scores: ScoreTable = field(default_factory=ScoreTable)
     against: ScoreTable = field(default_factory=ScoreTable)

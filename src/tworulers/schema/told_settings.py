@@ -7,8 +7,8 @@ from typing import Any
 from tworulers.schema.file_names import PATHS
 
 SETTINGS = frozenset(
-    {"seed", "processes", "split", "regime", "ruler", "configuration", "attributes", "recipe", "trainer", "audit",
-     "report", "use", "check", "grid"}
+    {"seed", "processes", "split", "regime", "ruler", "configuration", "attributes", "recipe", "trainer", "inference",
+     "audit", "report", "use", "check", "grid"}
 )  # fmt: skip
 SETTINGS_OF_SOURCES = {
     "dataset": {"name", "title", "source", "structures", "channels", "gold_share", "phantom", "root"},

@@ -6,12 +6,14 @@ import pandas as pd
 
 from tworulers.io.exam_files import locate_images, locate_labels
 from tworulers.io.images import ImageError, read_header, same_grid
+from tworulers.io.inferences import write_inference
 from tworulers.io.label_maps import read_label
 from tworulers.io.paths import Layout
 from tworulers.io.records import write_table
 from tworulers.io.results import read_cohort
 from tworulers.io.resume import Stamp, resumable_folder
 from tworulers.progress import say, track
+from tworulers.recipe.inference import tell_inference
 from tworulers.runner.graph.code import digest_making
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
@@ -59,11 +61,15 @@ def annotate(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
             made["made_by"] = f"{teacher} model"
             annotations = pd.concat([annotations, made], ignore_index=True)
         write_table(annotations, folder / "annotations.parquet")
-    say(f"{len(images)} silver exams labelled by the {teacher} model, {len(shipped)} shipped")
+        told = tell_inference(settings.inference) if images else ""
+        write_inference(told, folder)
+    by = f"the {teacher} model{f' ({told})' if told else ''}"
+    say(f"{len(images)} silver exams labelled by {by}, {len(shipped)} shipped")
     record = RunRecord(
         "annotate",
         "annotate",
-        f"Machine labels of the silver pool by the {teacher} model.",
+        f"Machine labels of the silver pool by {by}.",
+        {"inference": told} if told else {},
         metrics={"exams/made": float(len(images)), "exams/shipped": float(len(shipped))},
     )
     return result, record

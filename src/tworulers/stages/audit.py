@@ -8,6 +8,7 @@ from pathlib import Path
 from tworulers.cohort.ungrouped import tell_groups
 from tworulers.ingest.completeness import find_lacking, tell_lacking
 from tworulers.ingest.study_tables import load_tables
+from tworulers.io.inferences import OF_RULER, TOLD, read_quoted
 from tworulers.io.paths import Layout, place_within
 from tworulers.io.primary import hold_to_lock
 from tworulers.io.records import folder_written_beside, write_json
@@ -18,17 +19,14 @@ from tworulers.metrics.asked import list_asked, require_metrics, require_structu
 from tworulers.metrics.macro import choose_judged
 from tworulers.metrics.registry import METRICS
 from tworulers.progress import say
+from tworulers.rulers.origin import declare_origin
 from tworulers.runner.answers import write_audited
 from tworulers.runner.keyed import describe_tables, find_same_scores, place_result
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
 from tworulers.schema.result_files import SUMMARY
 from tworulers.schema.settings import Ruler, Settings
-from tworulers.schema.sources import Dataset
 from tworulers.study import Study
-
-OWN_LABELS = ("gold", "dataset", "biased")
-"""Kinds of ruler that are made of the data's own labels."""
 
 
 def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -37,7 +35,8 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     if settings.scores.file is not None:
         return audit_table(settings, layout)
     side = settings.regime.name, settings.ruler.name
-    ruler = declare_origin(settings.ruler, settings.dataset)
+    quoted = read_quoted(layout.scores(*side))
+    ruler = declare_origin(settings.ruler, settings.dataset, quoted[OF_RULER])
     margin = {**settings.dataset.margin, **settings.audit.margin}
     structures = choose_judged(settings.audit, settings.dataset.structures)
     study = load_study(
@@ -54,21 +53,11 @@ def audit(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     require_metrics(settings.audit, METRICS, held if scored else None)
     if not scored:
         return layout.audit(*side), leave_empty(layout.audit(*side), ruler, settings)
-    study = replace(study, confidences=read_confidences(layout, [side[0]]))
+    sure, predicted = read_confidences(layout, [side[0]]), {side[0]: quoted[TOLD]}
+    study = replace(study, confidences=sure, predicted=predicted)
     scores = study.scores_of(side)
     notes = tell_lacking(find_lacking(scores), scores["exam_id"].nunique())
     return _audit(study, ruler, layout.audit(*side), layout, settings, settings.dataset.name, notes)
-
-
-def declare_origin(ruler: Ruler, dataset: Dataset) -> Ruler:
-    """Say of the data's own labels how they came about: as the ruler has it, else as the dataset has."""
-    if ruler.kind not in OWN_LABELS:
-        return ruler
-    return replace(
-        ruler,
-        corrected_from=ruler.corrected_from or dataset.corrected_from,
-        caveat=ruler.caveat or dataset.caveat,
-    )
 
 
 def audit_table(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:

@@ -59,7 +59,9 @@ def compare(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         write_json({"comparisons": count}, folder / "about.json")
     conclude(answers.end_comparisons(study), f"written to {layout.show(root)}")
     description = "Audits compared: rulers over one regime's predictions, regimes under one ruler."
-    described = description, {"attributes": settings.attributes.name}
+    how = "; ".join(f"{model}: {told}" for model, told in study.predicted.items() if told)
+    tags = {"attributes": settings.attributes.name, **({"inference": how} if how else {})}
+    described = description, tags
     return root, RunRecord("compare", "compare", *described, metrics=metrics)
 
 

@@ -4,12 +4,14 @@ from pathlib import Path
 
 from tworulers.cohort.folds import list_tested
 from tworulers.io.exam_files import locate_images
+from tworulers.io.inferences import write_inference
 from tworulers.io.paths import Layout
 from tworulers.io.records import read_json
 from tworulers.io.results import read_cohort, read_splits
 from tworulers.io.resume import Stamp, resumable_folder
 from tworulers.progress import say
 from tworulers.recipe.clean import CleanUp
+from tworulers.recipe.inference import tell_inference
 from tworulers.runner.graph.code import digest_making
 from tworulers.runner.run import run_stage
 from tworulers.runner.tracking import RunRecord
@@ -22,6 +24,7 @@ from tworulers.training.ensemble import (
     predict_labels,
 )
 from tworulers.training.imported import gather_imported, is_bundle, list_imported_inputs
+from tworulers.training.maps import Maps
 
 
 def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
@@ -32,18 +35,22 @@ def predict(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     ensemble, made_from = choose_networks(settings, layout, images)
     made_from["code"] = digest_making("tworulers.training.ensemble", type(ensemble).__module__)
     result, scratch = layout.results.predictions(regime), layout.scratch("predict", regime)
+    maps = Maps(tuple(settings.inference.maps), settings.dataset.structures)
+    told = tell_inference(settings.inference)
     with resumable_folder(result, scratch, made_from) as folder:
         confidence = predict_labels(
-            ensemble, images, folder, settings.processes, f"predicting with {regime}"
+            ensemble, images, folder, settings.processes, f"predicting with {regime}", maps
         )
+        write_inference(told, folder)
     names, members = ensemble.configurations, ensemble.members
-    say(f"{len(images)} test exams predicted by {members} networks of {regime}")
+    by = f"{members} networks of {regime}{f' ({told})' if told else ''}"
+    say(f"{len(images)} test exams predicted by {by}")
     means = confidence.drop(columns=["exam_id", "undefined_because"]).mean()
     return result, RunRecord(
         "predict",
         f"predict · {regime}",
-        f"All test exams by {' + '.join(names)} ({members} networks) of {regime}.",
-        {"regime": regime},
+        f"All test exams by {' + '.join(names)} ({members} networks) of {regime}{f', {told}' if told else ''}.",
+        {"regime": regime, **({"inference": told} if told else {})},
         metrics={
             "exams": float(len(images)),
             **{f"confidence/{name}": float(value) for name, value in means.items()},

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from tworulers.ingest.scoring import ScoreTask, dice_alone, finish_scores, score_exams
+from tworulers.io.inferences import TOLD, quote_inferences
 from tworulers.io.paths import Layout
 from tworulers.io.results import read_splits
 from tworulers.io.score_files import write_scores
@@ -50,6 +51,9 @@ def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
     judged, unlabelled = choose_exams(
         kind, read_splits(layout), settings.grid.widest, settings.grid.teacher
     )
+    predicted = layout.predictions(regime.name)
+    quoted = quote_inferences(predicted, (kind.reference(exam) for exam in judged))
+    record = replace(record, tags={**record.tags, **quoted})
     rows = score_by(kind, judged, audit, settings, layout)
     scores, facts = finish_scores(rows, audit, regime.name, ruler.name)
     beyond = None
@@ -57,8 +61,10 @@ def score(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         # Of these only what is anchored in the gold exams is estimated.
         rows = score_by(kind, unlabelled, dice_alone(audit), settings, layout)
         beyond = finish_scores(rows, dice_alone(audit), regime.name, ruler.name)[0]
-    write_scores(result, scores, {"exams": len(judged), "identical": identical, **facts}, beyond)
+    facts = {"exams": len(judged), "identical": identical, **quoted, **facts}
+    write_scores(result, scores, facts, beyond)
     title = f"{regime.name} by {ruler.name} ({ruler.title}), {len(judged)} exams"
+    title += f", {quoted[TOLD]}" if TOLD in quoted else ""
     show_scores(title, scores, audit, facts)
     return result, replace(record, metrics=collect_means(scores, list_asked(audit)))
 

@@ -17,14 +17,16 @@ from tworulers.io.paths import Layout
 from tworulers.io.pool import iterate_in_pool
 from tworulers.io.records import made_by, require, write_json, write_table
 from tworulers.io.resume import Stamp, digest, digest_content, list_settings
-from tworulers.progress import track
+from tworulers.progress import say, track
 from tworulers.recipe.axes import reverse_axes
 from tworulers.recipe.clean import CleanUp
+from tworulers.recipe.inference import predict_with
 from tworulers.recipe.task import BEST, FINAL
 from tworulers.schema.result_files import CONFIDENCE, LABELS
 from tworulers.schema.settings import Recipe, Settings, Trainer
 from tworulers.training.arrays import digest_arrays
 from tworulers.training.folds import fold_folders
+from tworulers.training.maps import NO_MAPS, Maps
 from tworulers.training.plans import digest_plans, read_plans
 
 
@@ -130,14 +132,15 @@ def gather_ensemble(
         weights[name] = tuple(
             require(fold / file, made_by("train")) for fold in fold_folders(model)
         )
+    recipe, trainer = predict_with(settings.inference, settings.recipe, settings.trainer)
     return TrainedEnsemble(
         plans=layout.plans,
         dataset=layout.planned_dataset,
         weights=weights,
         arrays={name: require(layout.arrays(name), made_by("preprocess")) for name in members},
         cleanup=cleanup,
-        recipe=settings.recipe,
-        trainer=settings.trainer,
+        recipe=recipe,
+        trainer=trainer,
     )
 
 
@@ -151,7 +154,7 @@ def list_inputs(
         for path in paths
     }
     return {
-        **list_settings(settings, "recipe", "trainer"),
+        **list_settings(settings, "recipe", "trainer", "inference"),
         **digest_plans(layout),
         "weights": digest_content(weights, made_by("train"), layout),
         "clean-up": digest(ensemble.cleanup.steps),
@@ -161,7 +164,12 @@ def list_inputs(
 
 
 def predict_labels(
-    ensemble: Ensemble, images: dict[str, Path], folder: Path, processes: int, described: str
+    ensemble: Ensemble,
+    images: dict[str, Path],
+    folder: Path,
+    processes: int,
+    described: str,
+    maps: Maps = NO_MAPS,
 ) -> pd.DataFrame:
     """Write the label map of every exam that has none yet, on the grid of its image.
 
@@ -172,17 +180,22 @@ def predict_labels(
     folder : where `labels/` and the table of confidences go.
     processes : side by side; one where the networks run on a GPU.
     described : what is going on, for the progress bar.
+    maps : what is kept of every voxel beside its label.
 
     Returns
     -------
     One row an exam: `exam_id` and the fields of its confidence.
     """
-    kept = folder / "confidence"
-    pending = [item for item in images.items() if not _is_whole(folder, item[0])]
-    size = max(1, ensemble.trainer.predict_batch)
+    from tworulers.recipe.precision import remark_on_precision
+
+    trainer, kept = ensemble.trainer, folder / "confidence"
+    if remark := remark_on_precision(trainer.precision, trainer.accelerator):
+        say(remark)
+    pending = [item for item in images.items() if not _is_whole(folder, item[0], maps)]
+    size = max(1, trainer.predict_batch)
     chunks = [pending[start : start + size] for start in range(0, len(pending), size)]
-    predict = partial(_predict_chunk, ensemble, folder, uuid4().hex)
-    at_once = min(processes, len(chunks)) if ensemble.trainer.accelerator == "cpu" else 1
+    predict = partial(_predict_chunk, ensemble, folder, maps, uuid4().hex)
+    at_once = min(processes, len(chunks)) if trainer.accelerator == "cpu" else 1
     _follow(iterate_in_pool(predict, chunks, at_once), len(pending), described)
     rows = [{"exam_id": exam, **json.loads((kept / f"{exam}.json").read_text())} for exam in images]
     for path in kept.glob("*.json"):
@@ -195,7 +208,7 @@ def predict_labels(
     return confidence
 
 
-def _is_whole(folder: Path, exam: str) -> bool:
+def _is_whole(folder: Path, exam: str, maps: Maps) -> bool:
     """Tell whether an exam was predicted already, and what was written then can be read."""
     kept, label = folder / "confidence" / f"{exam}.json", folder / LABELS / f"{exam}.nii.gz"
     if not kept.is_file():
@@ -205,7 +218,7 @@ def _is_whole(folder: Path, exam: str) -> bool:
         read_label(label)
     except ValueError:
         return False
-    return True
+    return maps.are_whole(folder, exam)
 
 
 def _follow(done: Iterator[int], total: int, described: str) -> None:
@@ -224,7 +237,7 @@ _LOADED: dict[str, Any] = {}
 
 
 def _predict_chunk(
-    ensemble: Ensemble, folder: Path, call: str, chunk: list[tuple[str, Path]]
+    ensemble: Ensemble, folder: Path, maps: Maps, call: str, chunk: list[tuple[str, Path]]
 ) -> int:
     from tworulers.recipe.predict import PreparedImage
 
@@ -233,6 +246,7 @@ def _predict_chunk(
     for (exam, image), fused in zip(chunk, predictor.predict_exams(prepared), strict=True):
         label = reverse_axes(ensemble.cleanup.apply(fused.label_map))
         header = read_header(image)
+        maps.write(folder, exam, fused.probabilities, header)
         write_label(folder / LABELS / f"{exam}.nii.gz", label, header.affine, header.placed)
         write_json(asdict(fused.confidence), folder / "confidence" / f"{exam}.json")
     return len(chunk)

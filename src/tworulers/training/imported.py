@@ -9,6 +9,7 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import read_json
 from tworulers.io.resume import Stamp, digest_content, list_settings
 from tworulers.recipe.clean import CleanUp
+from tworulers.recipe.inference import predict_with
 from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.schema.result_files import DATASET, PLANS
 from tworulers.schema.settings import Recipe, Settings, Trainer
@@ -97,8 +98,7 @@ def gather_imported(settings: Settings) -> ImportedEnsemble:
         tuple(regime.folds),
         regime.checkpoint,
         len(settings.dataset.channels),
-        settings.recipe,
-        settings.trainer,
+        *predict_with(settings.inference, settings.recipe, settings.trainer),
     )
     if faults := _find_missing(ensemble) or _find_differences(ensemble, settings):
         raise ValueError("\n  ".join(["models that cannot be used:", *faults]))
@@ -115,7 +115,7 @@ def list_imported_inputs(
         for file in (PLANS, DATASET)
     }
     return {
-        **list_settings(settings, "recipe", "trainer"),
+        **list_settings(settings, "recipe", "trainer", "inference"),
         "models": digest_content({**described, **ensemble.weights}, "nnU-Net", layout),
         "images": digest_content(images, "the data source", layout),
     }

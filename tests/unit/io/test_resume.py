@@ -16,6 +16,7 @@ from tworulers.io.resume import (
     resumable_folder,
     tell_difference,
 )
+from tworulers.schema.running import Inference
 from tworulers.schema.settings import Recipe, Settings, Trainer
 
 
@@ -94,11 +95,10 @@ def test_a_folder_of_somebody_else_is_no_place_for_work(tmp_path: Path, place: s
 
 
 def test_all_settings_of_networks_but_the_named_ones_are_listed() -> None:
-    found = list_settings(Settings(), "recipe", "trainer")
+    found = list_settings(Settings(), "recipe", "trainer", "inference")
     left_out = {f"{group}.{key}" for group, keys in WITHOUT_EFFECT.items() for key in keys}
-    every = {f"recipe.{key}" for key in vars(Recipe())} | {
-        f"trainer.{key}" for key in vars(Trainer())
-    }
+    groups = {"recipe": Recipe(), "trainer": Trainer(), "inference": Inference()}
+    every = {f"{name}.{key}" for name, group in groups.items() for key in vars(group)}
     assert set(found) == every - left_out
     assert left_out <= every
 

@@ -80,9 +80,11 @@ def tell_measured(result: AuditResult, cite: Mapping[str, str] = MappingProxyTyp
 def _tell_scores(result: AuditResult) -> str:
     exams = f"{write_count(result.n_exams, 'exam')} of {write_count(result.n_patients, 'patient')}"
     groupings = ", ".join(dict.fromkeys(result.groupings["title"]))
+    how = result.inference
+    predicted = f"The model predicted with {how}; not as its recipe says. " if how else ""
     return (
         f"Predictions of {exams} were scored against reference labels {DRAWN_BY[result.provenance]} by "
-        f"{tell_measured(result, OF_METRIC)} Groups: {groupings}."
+        f"{tell_measured(result, OF_METRIC)} {predicted}Groups: {groupings}."
     )
 
 

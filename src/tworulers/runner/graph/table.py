@@ -95,8 +95,9 @@ TABLE = {
         reads=(
             *("dataset.name", "dataset.structures", "regime.name"),
             *(*NETWORKS, "recipe.cleanup", "grid.configurations", "grid.teacher"),
+            *("inference.mirror", "inference.tile_step", "inference.precision"),
         ),
-        told=("grid.folds",),
+        told=("grid.folds", "inference.name"),
         inputs=("cohort", "plan", "arrays", "files", "models/{regime}"),
         outputs=("annotations",),
     ),
@@ -113,6 +114,7 @@ TABLE = {
         reads=(
             *("dataset.name", "dataset.structures", "dataset.channels"),
             *("regime.name", "regime.models", "regime.folds", "regime.checkpoint", *NETWORKS),
+            "inference",
         ),
         inputs=(
             *("inventory.json", "cohort", "split", "plan", "arrays", "files/images.json"),

@@ -141,7 +141,7 @@ def score_steps(grid: Grid, rulers: list[Ruler]) -> Iterator[Step]:
             yield Step(
                 f"score_{name}",
                 "score",
-                (f"predictions/{regime}/labels",),
+                (f"predictions/{regime}/labels", f"predictions/{regime}/inference.json"),
                 {**REGIMES, "ruler": [name]},
                 note=f"The ruler {name} is the {regime} model's predictions on the same exams: this edge is what the "
                 "project is about.",
