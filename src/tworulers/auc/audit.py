@@ -18,7 +18,13 @@ from tworulers.auc.calibration import (
     tabulate_rates,
 )
 from tworulers.auc.covariance import AucCovariance, compute_covariance
-from tworulers.auc.fairness import compare_within_groups, measure_fairness, tabulate_cells
+from tworulers.auc.fairness import (
+    Within,
+    compare_within_groups,
+    estimate_within,
+    measure_fairness,
+    tabulate_cells,
+)
 from tworulers.auc.intervals import Estimate, estimate_overall
 from tworulers.auc.matrix import AucMatrix, AucSample, stratify_scores
 from tworulers.auc.uses import USES, Use, choose_metrics
@@ -97,11 +103,13 @@ def audit_risk(
         people = None
     samples = {name: stratify_scores(y_score, y_true, group) for name, group in groups.items()}
     covariances = {name: compute_covariance(one, cluster=people) for name, one in samples.items()}
+    within = {name: estimate_within(one, level=use.level) for name, one in covariances.items()}
     edges = choose_bin_edges(y_score, bins=use.bins) if probability else None
     tables: dict[str, list[pd.DataFrame]] = {}
     for name, sample in samples.items():
         progress(name)
-        for kind, table in _tabulate(sample, covariances[name], name, use, edges, people).items():
+        own = covariances[name], within[name]
+        for kind, table in _tabulate(sample, *own, name, use, edges, people).items():
             table.insert(0, "grouping", name)
             tables.setdefault(kind, []).append(table)
     listed = {kind: pd.concat(parts, ignore_index=True) for kind, parts in tables.items()}
@@ -114,7 +122,7 @@ def audit_risk(
         matrices={name: uncertain.matrix for name, uncertain in covariances.items()},
         cells=listed["cells"],
         metrics=_choose_metrics(listed["metrics"], use),
-        tests=compare_within_groups(covariances, level=use.level),
+        tests=compare_within_groups(covariances, level=use.level, within=within),
         mean_scores=listed["mean_scores"],
         calibration=listed.get("calibration", pd.DataFrame()),
         rates=listed.get("rates", pd.DataFrame()),
@@ -124,6 +132,7 @@ def audit_risk(
 def _tabulate(
     sample: AucSample,
     uncertain: AucCovariance,
+    within: Within,
     name: str,
     use: RiskUse,
     edges: ArrayLike | None,
@@ -134,9 +143,10 @@ def _tabulate(
     cells = tabulate_cells(uncertain, level=level)
     bounds = _bootstrap_cells(sample, uncertain, name, use, people)
     cells["bootstrap_low"], cells["bootstrap_high"] = bounds
+    wanted = choose_metrics(Use(use.name), all_metrics=use.all_metrics)
     tables = {
         "cells": cells,
-        "metrics": measure_fairness(uncertain, level=level),
+        "metrics": measure_fairness(uncertain, level=level, wanted=tuple(wanted), within=within),
         "mean_scores": tabulate_mean_scores(sample, level=level),
     }
     if edges is not None:

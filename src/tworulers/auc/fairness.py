@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -31,6 +31,10 @@ PAIRWISE = (
     AucMetric.XAUC0_DIFFERENCE,
 )
 """Metrics of two groups, whose largest disparity over all pairs is listed as well."""
+
+
+Within = Mapping[tuple[int, int], Estimate]
+"""The difference of the within-group AUCs of each pair of groups, by their places."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +110,36 @@ def tabulate_cells(uncertain: AucCovariance, *, level: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def measure_fairness(uncertain: AucCovariance, *, level: float) -> pd.DataFrame:
-    """Compute every metric for each pair of groups, and the largest over all pairs.
+def estimate_within(uncertain: AucCovariance, *, level: float) -> Within:
+    """Estimate the difference of the within-group AUCs of every pair of groups, first minus second."""
+    of = uncertain.matrix.coefficients
+    return {
+        (a, b): estimate_difference(uncertain, of(a, a), of(b, b), level=level)
+        for a, b in combinations(range(len(uncertain.matrix.groups)), 2)
+    }
+
+
+def measure_fairness(
+    uncertain: AucCovariance,
+    *,
+    level: float,
+    wanted: Collection[AucMetric] = tuple(AucMetric),
+    within: Within | None = None,
+) -> pd.DataFrame:
+    """Compute metrics for each pair of groups, and the largest over all pairs.
 
     `signed` is the first group minus the second, in the order of the groups, and carries the
     interval and p, and DeLong's beside them; `value` is what the metric is defined as (an absolute
     difference, the smaller over the larger). Rows whose group_a is "max" hold the largest
     difference (for the ratio the smallest) over the pairs that are defined; such an extreme has no
     interval of its own.
+
+    Parameters
+    ----------
+    uncertain : the cells.
+    level : confidence level.
+    wanted : metrics that are computed; many groups have very many pairs.
+    within : as `estimate_within` gives it, done here if not given.
 
     Returns
     -------
@@ -123,18 +149,35 @@ def measure_fairness(uncertain: AucCovariance, *, level: float) -> pd.DataFrame:
     Source: the metrics of Kallus and Zhou 2019 (xAUC), Beutel et al. 2019 (pairwise), Luo et al.
     2024 (equity-scaled); appraisals are ours.
     """
-    pairs = list(_measure_pairs(uncertain, level))
-    rows = [*pairs, *_measure_groups(uncertain, level), *_measure_all(uncertain.matrix, pairs)]
-    return pd.DataFrame([row.to_row() for row in rows])
+    asked = set(wanted)
+    if AucMetric.EQUITY_SCALED_PARITY in asked:
+        asked.add(AucMetric.WITHIN_DIFFERENCE)
+    if within is None:
+        within = estimate_within(uncertain, level=level)
+    pairs = list(_measure_pairs(uncertain, level, asked, within))
+    groups = _measure_groups(uncertain, level, asked)
+    rows = [*pairs, *groups, *_measure_all(uncertain.matrix, pairs)]
+    return pd.DataFrame([row.to_row() for row in rows if row.metric in wanted])
 
 
-def compare_within_groups(tables: Mapping[str, AucCovariance], *, level: float) -> pd.DataFrame:
+def compare_within_groups(
+    tables: Mapping[str, AucCovariance],
+    *,
+    level: float,
+    within: Mapping[str, Within] | None = None,
+) -> pd.DataFrame:
     """Test signed within-group parity for every pair of every grouping, as one family.
 
     Adds a row a grouping (group_a "all") with the chi-square test that all its groups are ranked
     equally well, adjusted over the groupings. A test that cannot be computed keeps its reason
     and stays out of the family; the family's size stands in `family_size`. DeLong's z and its p
     stand beside: with three events they reject a true null in one case of four.
+
+    Parameters
+    ----------
+    tables : the cells of each grouping.
+    level : confidence level.
+    within : by grouping, as `estimate_within` gives it, done here if not given.
 
     Returns
     -------
@@ -145,35 +188,47 @@ def compare_within_groups(tables: Mapping[str, AucCovariance], *, level: float) 
     """
     rows: list[Row] = []
     for grouping, uncertain in tables.items():
-        rows += [{"grouping": grouping, **row} for row in _test_parity(uncertain, level)]
+        pairs = estimate_within(uncertain, level=level) if within is None else within[grouping]
+        rows += [{"grouping": grouping, **row} for row in _test_parity(uncertain, pairs)]
     frame = pd.DataFrame(rows)
     frame["p_fdr"] = adjust_within(frame["p"], frame["family"])
     return frame.assign(family_size=frame.groupby("family")["p"].transform("count"))
 
 
-def _measure_pairs(uncertain: AucCovariance, level: float) -> Iterator[_Metric]:
+def _measure_pairs(
+    uncertain: AucCovariance, level: float, asked: Collection[AucMetric], within: Within
+) -> Iterator[_Metric]:
     matrix = uncertain.matrix
     of = matrix.coefficients
     contrasts: dict[AucMetric, Callable[[int, int], tuple[FloatArray, FloatArray]]] = {
-        AucMetric.WITHIN_DIFFERENCE: lambda a, b: (of(a, a), of(b, b)),
         AucMetric.CROSS_DIFFERENCE: lambda a, b: (of(a, b), of(b, a)),
         AucMetric.XAUC1_DIFFERENCE: lambda a, b: (of(a, None), of(b, None)),
         AucMetric.XAUC0_DIFFERENCE: lambda a, b: (of(None, a), of(None, b)),
     }
     for a, b in combinations(range(len(matrix.groups)), 2):
         names = (matrix.groups[a], matrix.groups[b])
+        found = {AucMetric.WITHIN_DIFFERENCE: within[a, b]}
         for metric, contrast in contrasts.items():
-            estimate = estimate_difference(uncertain, *contrast(a, b), level=level)
+            if metric in asked:
+                found[metric] = estimate_difference(uncertain, *contrast(a, b), level=level)
+        for metric, estimate in found.items():
             flags = _flags(matrix, [a, b], [a, b], estimate)
             yield _Metric(metric, *names, abs(estimate.value), estimate, flags)
-        ratio = estimate_ratio(uncertain, of(a, a), of(b, b), level=level)
+        if AucMetric.WITHIN_RATIO not in asked:
+            continue
+        own = of(a, a), of(b, b)
+        ratio = estimate_ratio(uncertain, *own, level=level, difference=within[a, b])
         smaller = min(ratio.value, 1 / ratio.value) if ratio.value > 0 else ratio.value
         flags = _flags(matrix, [a, b], [a, b], ratio)
         yield _Metric(AucMetric.WITHIN_RATIO, *names, smaller, ratio, flags)
 
 
-def _measure_groups(uncertain: AucCovariance, level: float) -> Iterator[_Metric]:
+def _measure_groups(
+    uncertain: AucCovariance, level: float, asked: Collection[AucMetric]
+) -> Iterator[_Metric]:
     matrix = uncertain.matrix
+    if not {AucMetric.XAUC1, AucMetric.XAUC0, AucMetric.GAP_TO_OVERALL} & set(asked):
+        return
     for g, name in enumerate(matrix.groups):
         x1 = estimate_auc(uncertain, matrix.coefficients(g, None), level=level)
         x0 = estimate_auc(uncertain, matrix.coefficients(None, g), level=level)
@@ -209,11 +264,9 @@ def _measure_all(matrix: AucMatrix, pairs: list[_Metric]) -> Iterator[_Metric]:
     yield _without_interval(AucMetric.MINIMUM, "all", lowest, none)
 
 
-def _test_parity(uncertain: AucCovariance, level: float) -> Iterator[Row]:
+def _test_parity(uncertain: AucCovariance, within: Within) -> Iterator[Row]:
     matrix = uncertain.matrix
-    for a, b in combinations(range(len(matrix.groups)), 2):
-        own = matrix.coefficients(a, a), matrix.coefficients(b, b)
-        estimate = estimate_difference(uncertain, *own, level=level)
+    for (a, b), estimate in within.items():
         yield {
             "group_a": matrix.groups[a],
             "group_b": matrix.groups[b],

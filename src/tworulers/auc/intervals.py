@@ -127,16 +127,23 @@ def estimate_difference(
 
 
 def estimate_ratio(
-    uncertain: AucCovariance, first: ArrayLike, second: ArrayLike, *, level: float
+    uncertain: AucCovariance,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    level: float,
+    difference: Estimate | None = None,
 ) -> Estimate:
     """Give the ratio of two weighted means of cells with its interval and the p of "the ratio is 1".
 
-    DeLong's interval beside it is of the logarithm. The p is that of the difference.
+    DeLong's interval beside it is of the logarithm. The p is that of the difference, which is estimated here where it
+    is not given.
 
     Source: Donner and Zou 2012.
     """
     one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    difference = estimate_difference(uncertain, one, other, level=level)
+    if difference is None:
+        difference = estimate_difference(uncertain, one, other, level=level)
     if np.isnan(difference.value):
         return Estimate(NAN, undefined_because=difference.undefined_because)
     above, below = (_contrast(uncertain, weights).value for weights in (one, other))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from scipy import optimize, special
@@ -80,6 +81,9 @@ class AucEvidence:
         # Beyond the widest quantile the bound is 0 to the last digit, and squares of it leave the range of numbers.
         squared = np.minimum(np.abs(special.stdtrit(self.freedom, tail)), WIDEST) ** 2
         start = 1 - self.value if upper else self.value
+        if np.ndim(start) == 0:
+            found = self._solve_one(float(start), float(squared), upper=upper)
+            return np.asarray(1 - found if upper else found)
         bound = start
         for _ in range(200):
             c = squared * self._variance_of_a_rate(1 - bound if upper else bound)
@@ -89,6 +93,25 @@ class AucEvidence:
             if done:
                 break
         return np.asarray(1 - bound if upper else bound)
+
+    def _solve_one(self, start: float, squared: float, *, upper: bool) -> float:
+        """Iterate one bound with numbers of Python, in a tenth of the time."""
+        n1, n0, inflation = float(self.n_events), float(self.n_non_events), float(self.inflation)
+        pairs = (n0 - 1) * float(self.event_spread) + (n1 - 1) * float(self.non_event_spread)
+        bound = start
+        for _ in range(200):
+            at = 1 - bound if upper else bound
+            spread = ((1 - at) / (2 - at) + at / (1 + at)) / 2
+            c = squared * (inflation * (1 + spread * pairs) / (n1 * n0))
+            below = start + c / 2 + sqrt(c * start * (1 - start) + c * c / 4)
+            if below == 0:
+                return float("nan")
+            following = start * start / below
+            done = abs(following - bound) < 1e-14
+            bound = following
+            if done:
+                break
+        return bound
 
 
 def assumed_spread(at: FloatArray) -> FloatArray:

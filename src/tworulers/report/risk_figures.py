@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from tworulers.auc.audit import RiskAudit
-from tworulers.auc.matrix import HALF
+from tworulers.auc.matrix import HALF, AucMatrix
 from tworulers.report.render import Picture, take_picture
 from tworulers.report.rows import iterate_rows
 from tworulers.report.style import GROUP_COLOURS, start_figure, wrap
@@ -31,7 +31,9 @@ DARK_BELOW = 0.77
 """AUC below which a cell is so dark that its letters are white."""
 
 MOST_PANELS = 12
-"""Most groups whose events get a panel of ROC curves each; with more nothing could be read."""
+"""Most groups of which all is drawn; of more the matrix has no numbers, and half as many groups with the lowest AUC and
+with the highest have their curves, since nothing else could be read.
+"""
 
 LARGEST_SIDE = 12.0
 """Longest side of a figure of a matrix, in inches; more groups make smaller cells."""
@@ -69,7 +71,11 @@ def draw_risk(
     score_name : axis label, with its unit.
     """
     for name, group in groups.items():
-        matrix, own = audit.matrices[name], scores.assign(group=group)
+        matrix, shown = audit.matrices[name], find_extremes(audit.matrices[name])
+        own = scores.assign(group=group)
+        if len(shown) < len(matrix.groups):
+            # Rows of the others count overall.
+            own["group"] = pd.Categorical(own["group"], shown, ordered=True)
         side = min(max(5.0, 1.35 * len(matrix.groups)), LARGEST_SIDE)
         cells = audit.cells[audit.cells["grouping"] == name]
         figure = make_figure([partial(draw_matrix, cells)], width=side + 1, height=side)
@@ -80,8 +86,13 @@ def draw_risk(
         ]
         if len(audit.calibration):
             table = audit.calibration[audit.calibration["grouping"] == name]
-            draws.append(partial(draw_calibration, table))
-        caption = f"score and ROC curves by {name}"
+            draws.append(partial(draw_calibration, table[table["group"].isin(shown)]))
+        of = (
+            f", {len(shown)} of {len(matrix.groups)} groups"
+            if len(shown) < len(matrix.groups)
+            else ""
+        )
+        caption = f"score and ROC curves by {name}{of}"
         yield take_picture(make_figure(draws), f"{name_file(name)}_scores", caption)
         if len(matrix.groups) <= MOST_PANELS:
             across = [
@@ -93,17 +104,29 @@ def draw_risk(
             yield take_picture(make_figure(across), f"{name_file(name)}_roc_across", caption)
 
 
+def find_extremes(matrix: AucMatrix) -> list[str]:
+    """Name the groups whose curves are drawn, in their order: all, or of many those of the lowest and highest AUC."""
+    names, within = list(matrix.groups), matrix.within
+    if len(names) <= MOST_PANELS:
+        return names
+    ranked = [int(g) for g in np.argsort(within, kind="stable") if not np.isnan(within[g])]
+    if len(ranked) > MOST_PANELS:
+        ranked = ranked[: MOST_PANELS // 2] + ranked[-MOST_PANELS // 2 :]
+    return [names[g] for g in sorted(ranked)]
+
+
 def note_panels(audit: RiskAudit) -> list[str]:
-    """Say of which groupings no curves across groups are drawn."""
+    """Say of which groupings not all curves are drawn."""
     return [
-        f"{name} has {len(matrix.groups)} groups, more than {MOST_PANELS}: the ROC curves across groups are not drawn"
+        f"{name} has {len(matrix.groups)} groups, more than {MOST_PANELS}: distributions and curves are drawn of the "
+        f"{len(find_extremes(matrix))} with the lowest and the highest AUC, and no ROC curves across groups"
         for name, matrix in audit.matrices.items()
         if len(matrix.groups) > MOST_PANELS
     ]
 
 
 def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
-    """Draw the AUC matrix as a heat map, each cell with its value, interval and numbers.
+    """Draw the AUC matrix as a heat map, each cell with its value, interval and numbers; of many groups colours alone.
 
     Parameters
     ----------
@@ -111,8 +134,36 @@ def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
         why; cells of few events or non-events carry an asterisk.
     """
     events = list(dict.fromkeys(cells["events_of"]))
-    colours, scale = colormaps[MAP], Normalize(HALF, 1.0)
-    written = len(events) <= MOST_PANELS
+    scale = Normalize(HALF, 1.0)
+    if len(events) <= MOST_PANELS:
+        _draw_cells(cells, events, scale, axes)
+        note = "AUC; * few events or non-events; white: undefined"
+    else:
+        shade = cells["auc"].to_numpy(dtype=float).reshape(len(events), -1)
+        axes.imshow(shade, cmap=MAP, norm=scale, interpolation="nearest")
+        note = "AUC; white: undefined"
+    axes.set(
+        xlim=(-0.5, len(events) - 0.5),
+        ylim=(len(events) - 0.5, -0.5),
+        xticks=range(len(events)),
+        yticks=range(len(events)),
+        xlabel="non-events of (n after ×)",
+        ylabel="events of (n before ×)",
+        title="AUC, events of a row against non-events of a column",
+    )
+    axes.set_xticklabels(events, rotation=30, ha="right")
+    axes.set_yticklabels(events)
+    axes.set_aspect("equal")
+    axes.grid(False)
+    if axes.figure is not None:
+        shades = ScalarMappable(scale, MAP)
+        axes.figure.colorbar(shades, ax=axes, extend="min", shrink=0.8).set_label(
+            note, fontsize=8.5
+        )
+
+
+def _draw_cells(cells: pd.DataFrame, events: list[str], scale: Normalize, axes: Axes) -> None:
+    colours = colormaps[MAP]
     for cell in iterate_rows(cells):
         x, y = events.index(cell.non_events_of), events.index(cell.events_of)
         if np.isnan(cell.auc):
@@ -129,27 +180,7 @@ def draw_matrix(cells: pd.DataFrame, axes: Axes) -> None:
             )
             text = f"{cell.auc:.3f}{few}\n{between}\n{cell.n_events} × {cell.n_non_events}"
             ink = "black" if cell.auc > DARK_BELOW else "white"
-        if written:
-            axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color=ink)
-    axes.set(
-        xlim=(-0.5, len(events) - 0.5),
-        ylim=(len(events) - 0.5, -0.5),
-        xticks=range(len(events)),
-        yticks=range(len(events)),
-        xlabel="non-events of (n after ×)",
-        ylabel="events of (n before ×)",
-        title="AUC, events of a row against non-events of a column",
-    )
-    axes.set_xticklabels(events, rotation=30, ha="right")
-    axes.set_yticklabels(events)
-    axes.set_aspect("equal")
-    axes.grid(False)
-    if axes.figure is not None:
-        shades = ScalarMappable(scale, MAP)
-        note = "AUC; * few events or non-events; white: undefined"
-        axes.figure.colorbar(shades, ax=axes, extend="min", shrink=0.8).set_label(
-            note, fontsize=8.5
-        )
+        axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color=ink)
 
 
 def draw_distributions(scores: pd.DataFrame, axes: Axes, *, score_name: str) -> None:

@@ -10,13 +10,14 @@ from sklearn.metrics import roc_curve
 from tworulers.auc.calibration import tabulate_calibration
 from tworulers.auc.covariance import compute_covariance
 from tworulers.auc.fairness import tabulate_cells
-from tworulers.auc.matrix import stratify_scores
+from tworulers.auc.matrix import compute_matrix, stratify_scores
 from tworulers.report.risk_figures import (
     draw_calibration,
     draw_distributions,
     draw_matrix,
     draw_roc_across,
     draw_roc_within,
+    find_extremes,
     make_figure,
 )
 
@@ -93,3 +94,27 @@ def test_panels_wrap_and_empty_ones_stay_blank(panels, shape):
     figure = make_figure([lambda axes: axes.set_title("x")] * panels)
     assert len(figure.axes) == shape[0] * shape[1]
     assert sum(axes.axison for axes in figure.axes) == panels
+
+
+def test_of_many_groups_the_extremes_have_curves_and_the_matrix_is_one_picture():
+    rng = np.random.default_rng(0)
+    group = np.repeat([f"g{k:02d}" for k in range(14)], 8)
+    outcome = np.tile([0, 0, 0, 0, 1, 1, 1, 1], 14)
+    outcome[:8] = 1  # the first group has no non-events, and so no AUC
+    sample = stratify_scores(rng.normal(size=112), outcome, group)
+    matrix = compute_matrix(sample)
+    shown = find_extremes(matrix)
+    assert len(shown) == 12
+    assert shown == sorted(shown)
+    left = [name for name in matrix.groups if name not in shown]
+    assert left[0] == "g00"
+    values = dict(zip(matrix.groups, matrix.within, strict=True))
+    below = sum(values[name] <= values[left[1]] for name in shown)
+    assert (below, 12 - below) == (6, 6)
+    cells = tabulate_cells(compute_covariance(sample), level=0.95)
+    axes, _ = words_on(lambda axes: draw_matrix(cells, axes))
+    assert (len(axes.images), len(axes.patches), len(axes.texts)) == (1, 0, 0)
+    np.testing.assert_array_equal(
+        np.isnan(axes.images[0].get_array().filled(np.nan)), np.isnan(matrix.cells)
+    )
+    assert find_extremes(compute_matrix(stratify_scores([1, 2], [0, 1], ["a", "b"]))) == ["a", "b"]
