@@ -29,6 +29,16 @@ class Side:
 
 
 @dataclass(frozen=True)
+class _Summed:
+    """The events (or non-events) of group `k`: which clusters have any, (m,), and what they add to K cells, (m, K)."""
+
+    k: int
+    events: bool
+    owners: IntArray
+    sums: FloatArray
+
+
+@dataclass(frozen=True)
 class AucCovariance:
     """The matrix with the covariance of its K*K cells, cell (g, h) at position g*K + h.
 
@@ -70,11 +80,12 @@ def compute_covariance(
     """
     table = compute_matrix(sample) if matrix is None else matrix
     owner = None if cluster is None else _name_owners(sample, cluster)
-    events = _measure_side(sample, table, owner, events=True)
-    non_events = _measure_side(sample, table, owner, events=False)
+    events, sums = _measure_side(sample, table, owner, events=True)
+    non_events, others = _measure_side(sample, table, owner, events=False)
     if owner is None:
         return AucCovariance(table, events.part + non_events.part, events, non_events)
-    return AucCovariance(table, _covariance_of_clusters(sample, table, owner), events, non_events)
+    covariance = _covariance_of_clusters([*sums, *others], len(table.groups))
+    return AucCovariance(table, covariance, events, non_events)
 
 
 def _name_owners(sample: AucSample, cluster: ArrayLike) -> IntArray:
@@ -87,21 +98,26 @@ def _name_owners(sample: AucSample, cluster: ArrayLike) -> IntArray:
 
 def _measure_side(
     sample: AucSample, matrix: AucMatrix, owner: IntArray | None, *, events: bool
-) -> Side:
+) -> tuple[Side, list[_Summed]]:
+    """Measure one side, and with owners what each stratum adds to every one of them."""
     side = len(matrix.groups)
     strata = sample.event_rows if events else sample.non_event_rows
-    part = np.zeros((side, side, side, side))
+    part, sums = np.zeros((side, side, side, side)), []
     for k, rows in enumerate(strata):
-        spread = _spread(_placements(sample, matrix, k, events=events), sample, rows)
+        centred = _placements(sample, matrix, k, events=events)
+        spread = _spread(centred, sample, rows)
         if events:
             part[k, :, k, :] += spread
         else:
             part[:, k, :, k] += spread
+        if owner is not None:
+            sums.append(_Summed(k, events, *_sum_by_owner(sample, centred, rows, owner)))
     sizes = np.array([_count_equal(sample, rows) for rows in strata])
     patients = (
         sizes if owner is None else np.array([np.unique(owner[rows]).size for rows in strata])
     )
-    return Side(part.reshape(side**2, side**2), sizes, np.asarray(patients, dtype=np.float64))
+    whole = part.reshape(side**2, side**2)
+    return Side(whole, sizes, np.asarray(patients, dtype=np.float64)), sums
 
 
 def _count_equal(sample: AucSample, rows: IntArray) -> float:
@@ -137,56 +153,49 @@ def _spread(centred: FloatArray, sample: AucSample, rows: IntArray) -> FloatArra
     return np.asarray(weighted.T @ weighted * (size / (size - 1)) / mass**2)
 
 
-def _covariance_of_clusters(sample: AucSample, matrix: AucMatrix, owner: IntArray) -> FloatArray:
+def _covariance_of_clusters(strata: list[_Summed], side: int) -> FloatArray:
     """Sum every row's influence on every cell within its cluster, then multiply the sums.
 
     Each side carries the root of its own small-sample factor, c1/(c1 - 1) of the clusters with events and c0/(c0 - 1)
     of those with non-events, so that clusters of one row give the covariance of rows. The cross term of events and
     non-events of one cluster thus carries the geometric mean of the two, where Obuchowski (1997) takes c/(c - 1) of
     all clusters: up to 4 % of the variance with a third of c clusters on one side, and nothing where each has both.
+
+    Two strata share few clusters, and touch a row or a column of cells each: no array of cells by clusters is formed.
     """
-    side = len(matrix.groups)
-    strata = [
-        (k, events, *_sum_by_owner(sample, matrix, owner, k, events=events))
-        for events in (True, False)
-        for k in range(side)
-    ]
     found = np.zeros((side, side, side, side))
-    place = np.full(int(owner.max(initial=-1)) + 1, -1)
-    for k, events, owners, sums in strata:
-        place[owners] = np.arange(owners.size)
-        for other, others_events, others, theirs in strata:
-            shared = place[others]
+    last = max((int(one.owners.max(initial=-1)) for one in strata), default=-1)
+    place = np.full(last + 1, -1)
+    for position, one in enumerate(strata):
+        place[one.owners] = np.arange(one.owners.size)
+        for other in strata[position:]:
+            shared = place[other.owners]
             both = shared >= 0
-            together = sums[shared[both]].T @ theirs[both]
-            lacking = min(owners.size, others.size) < 2
-            _cells_of(found, k, events, other, others_events)[...] += (
-                np.nan if lacking else together
-            )
-        place[owners] = -1
+            together = one.sums[shared[both]].T @ other.sums[both]
+            if min(one.owners.size, other.owners.size) < 2:
+                together = np.full((side, side), np.nan)
+            _cells_of(found, one, other)[...] += together
+            if other is not one:
+                _cells_of(found, other, one)[...] += together.T
+        place[one.owners] = -1
     return found.reshape(side**2, side**2)
 
 
-def _cells_of(
-    covariance: FloatArray, k: int, events: bool, other: int, others_events: bool
-) -> FloatArray:
+def _cells_of(covariance: FloatArray, one: _Summed, other: _Summed) -> FloatArray:
     """View what two strata bring to the covariance (K, K, K, K): the cells of the one, (K,), by those of the other."""
-    if events:
-        return covariance[k, :, other, :] if others_events else covariance[k, :, :, other]
-    return covariance[:, k, other, :] if others_events else covariance[:, k, :, other]
+    mine = covariance[one.k] if one.events else covariance[:, one.k]
+    return mine[:, other.k] if other.events else mine[:, :, other.k]
 
 
 def _sum_by_owner(
-    sample: AucSample, matrix: AucMatrix, owner: IntArray, k: int, *, events: bool
+    sample: AucSample, centred: FloatArray, rows: IntArray, owner: IntArray
 ) -> tuple[IntArray, FloatArray]:
     """Sum the influence of a stratum's rows on its K cells within clusters: which clusters, (m,), and sums, (m, K)."""
-    rows = (sample.event_rows if events else sample.non_event_rows)[k]
     owners, unit = np.unique(owner[rows], return_inverse=True)
-    centred = _placements(sample, matrix, k, events=events)
     if sample.weight is not None:
         centred = centred * sample.weight[rows][:, None]
     if owners.size > 1:
-        centred *= np.sqrt(owners.size / (owners.size - 1)) / sample.total(rows)
+        centred = centred * (np.sqrt(owners.size / (owners.size - 1)) / sample.total(rows))
     sums = np.zeros((owners.size, centred.shape[1]))
     np.add.at(sums, unit, centred)
     return owners, sums

@@ -76,7 +76,7 @@ class _Reading:
 
     def is_coded(self, text: pd.Series) -> pd.Series:
         """Tell which cells hold a code for no value."""
-        return text.map(fold_spelling).isin(self.codes)
+        return text.isin([one for one in text.unique() if fold_spelling(one) in self.codes])
 
     def merge(self, name: str, text: pd.Series) -> pd.Series:
         """Give spellings that differ in case and blanks alone one name, and say so."""
@@ -115,9 +115,7 @@ def read_risk_table(spec: RiskTable) -> RiskRecords:
         if spec.unit
         else pd.Series(range(1, len(table) + 1), dtype=object).astype(str)
     )
-    unnamed = units.map(
-        lambda unit: not re.search(r"\w", unit) or fold_spelling(unit) in reading.codes
-    )
+    unnamed = reading.is_coded(units) | units.map(lambda unit: not re.search(r"\w", unit))
     if unnamed.any():
         reading.notes.append(
             f"{int(unnamed.sum())} rows name no {spec.unit}; they count as the others do"

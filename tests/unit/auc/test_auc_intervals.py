@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tworulers.auc.bootstrap import bootstrap_matrices
 from tworulers.auc.covariance import compute_covariance
@@ -218,3 +220,39 @@ def test_few_degrees_of_freedom_leave_a_p_within_the_range_of_numbers():
     )  # fmt: skip
     with np.errstate(over="raise", invalid="raise"):
         assert 0 < compare_pair(one, other, 0.0) < 1
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 9_999), st.integers(1, 4), st.booleans())
+def test_patients_are_summed_by_strata_as_all_cells_at_once(seed, groups, weighted):
+    """Against a table of every cell by every patient, which many groups and rows have no memory for."""
+    rng = np.random.default_rng(seed)
+    n = 12 * groups
+    outcome = np.tile([0, 1], n // 2)
+    group = np.array(list("abcd"))[rng.integers(0, groups, n)]
+    people = rng.integers(0, n // 2, n)
+    weight = rng.uniform(0.5, 2, n) if weighted else None
+    sample = stratify_scores(rng.normal(size=n).round(1), outcome, group, weight=weight)
+    found = compute_covariance(sample, cluster=people)
+    matrix, side = found.matrix, len(found.matrix.groups)
+    influence = np.zeros((side, side, n))
+    for g in range(side):
+        for h in range(side):
+            events, others = sample.event_rows[g], sample.non_event_rows[h]
+            wins = np.sign(sample.score[events][:, None] - sample.score[others]) / 2 + 0.5
+            masses = [np.ones(n) if weight is None else weight for _ in range(2)]
+            of, against = masses[0][events], masses[1][others]
+            placed = wins @ against / against.sum(), of @ wins / of.sum()
+            for rows, mass, place in ((events, of, placed[0]), (others, against, placed[1])):
+                m = len(np.unique(people[rows]))
+                if m < 2:
+                    influence[g, h, people[rows]] = np.nan
+                    continue
+                add = mass / mass.sum() * (place - matrix.cells[g, h]) * np.sqrt(m / (m - 1))
+                np.add.at(influence[g, h], people[rows], add)
+    flat = influence.reshape(side**2, n)
+    known = np.isfinite(flat).all(axis=1)
+    dense = flat[known] @ flat[known].T
+    np.testing.assert_allclose(
+        found.covariance[np.ix_(known, known)], dense, atol=1e-12, equal_nan=True
+    )
