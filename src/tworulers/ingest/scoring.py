@@ -16,7 +16,7 @@ from tworulers.io.label_values import ValueMap
 from tworulers.io.pool import map_in_pool
 from tworulers.metrics.agreement import SHARED_ERROR, shared_error
 from tworulers.metrics.asked import list_asked
-from tworulers.metrics.case import score_case
+from tworulers.metrics.case import find_boxes, score_case
 from tworulers.metrics.known.dice import DICE
 from tworulers.metrics.known.ndsc import NDSC, average_references
 from tworulers.metrics.registry import METRICS
@@ -103,9 +103,11 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
         settings=task.audit,
     )
     if expert is not None:
+        three = (prediction.array, drawn, expert.array)
+        boxes = find_boxes(three, list(labels))
         shared = [
-            (name, SHARED_ERROR, shared_error(prediction.array, drawn, expert.array, label))
-            for name, label in task.structures.items()
+            (name, SHARED_ERROR, shared_error(*(one[box] for one in three), label))
+            for (name, label), box in zip(task.structures.items(), boxes, strict=True)
         ]
         extra = pd.DataFrame(shared, columns=["structure", "metric", "value"])
         extra["undefined_because"] = pd.array(

@@ -63,6 +63,8 @@ class ValueMap:
         low, high = int(stored.min()), int(stored.max())
         if high - low < WIDEST_TABLE:
             table = self._look_up(range(low, high + 1))
+            if low >= 0 and np.array_equal(table, np.arange(low, high + 1)):
+                return stored.astype(np.uint8)
             return table[count_from(stored, low)]
         values, places = np.unique(stored, return_inverse=True)
         return self._look_up(values.tolist())[places].reshape(stored.shape)

@@ -115,7 +115,8 @@ def iterate_in_pool(
         quickest = float("inf")
         done = 0
         while done < len(items):
-            if processes > 1 and done > 1 and quickest * (len(items) - done) > WORTH_S:
+            known = done > 1 or (done and quickest > WORTH_S)  # the first also loads what it needs
+            if processes > 1 and known and quickest * (len(items) - done) > WORTH_S:
                 break
             started = time.monotonic()
             yield work(items[done])

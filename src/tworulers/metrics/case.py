@@ -78,7 +78,7 @@ def score_case(
     metrics = [metric for metric in metrics if metric.needs != EXAMS]
     rows: list[Row] = []
     counts: list[Row] = []
-    boxes = _find_boxes((prediction, reference), list(structures.values()))
+    boxes = find_boxes((prediction, reference), list(structures.values()))
     for (name, label), own_box in zip(structures.items(), boxes, strict=True):
         masks = prediction[own_box] == label, reference[own_box] == label
         found = count_overlap(*masks, image_voxels=image_voxels, voxel_mm3=voxel_mm3)
@@ -97,16 +97,21 @@ def score_case(
     return make_frame(rows)
 
 
-def _find_boxes(
-    maps: tuple[NDArray[np.integer], NDArray[np.integer]], labels: Sequence[int]
+def find_boxes(
+    maps: Sequence[NDArray[np.integer]], labels: Sequence[int]
 ) -> list[tuple[slice, ...]]:
-    """Give the smallest box that holds each label in either map, one voxel where neither does.
+    """Give the smallest box that holds each label in any of the maps, one voxel where none does.
 
     The whole map for labels that cannot be looked up in a list.
+
+    Parameters
+    ----------
+    maps : label maps of one shape.
+    labels : what is looked for.
     """
     if min(labels) < 1 or max(labels) > HIGHEST_LISTED:
         return [(slice(None),) * maps[0].ndim] * len(labels)
-    found = [ndimage.find_objects(labelled, max(labels)) for labelled in maps]
+    found = [_find_objects(labelled, max(labels)) for labelled in maps]
     boxes = []
     for label in labels:
         held = [objects[label - 1] for objects in found if objects[label - 1] is not None]
@@ -115,6 +120,14 @@ def _find_boxes(
             tuple(slice(min(s.start for s in side), max(s.stop for s in side)) for side in sides)
         )
     return boxes
+
+
+def _find_objects(labelled: NDArray[np.integer], highest: int) -> list[Any]:
+    """Find the box of each label up to a highest, going along the memory: files are stored last axis outermost."""
+    if labelled.strides[0] >= labelled.strides[-1]:
+        return list(ndimage.find_objects(labelled, highest))
+    turned = ndimage.find_objects(labelled.T, highest)
+    return [None if box is None else box[::-1] for box in turned]
 
 
 def score_structure(
@@ -142,7 +155,7 @@ def score_structure(
     wanted = {metric.needs for metric in metrics} - {COUNTS}
     if wanted and not counts.emptiness:
         box = bound(masks[0] | masks[1])
-        boxed = [mask[box] for mask in masks]
+        boxed = [np.ascontiguousarray(mask[box]) for mask in masks]
         measured |= {needs: SURFACES[needs](boxed[0], boxed[1], spacing) for needs in wanted}
     return {metric.name: _compute(metric, counts, measured, settings) for metric in metrics}
 
