@@ -44,6 +44,9 @@ class Planned:
 
 
 SCORE, RECIPE, AUDIT = "Scoring", "The recipe, beside nnU-Net v2", "Audits"
+GPU = "The paper's own plan on a GPU"
+PAPER_STEP_S = 0.58
+"""Seconds of a step in the authors' log: 144 s an epoch of 250."""
 
 ROWS = {
     "score_surface_distance": Planned(
@@ -173,4 +176,27 @@ ROWS = {
         Aim(seconds=60, peak_mb=2000),
         "reading the table and sorting the scores",
     ),
+    "gpu_step": Planned(
+        GPU,
+        "training step, 16 x 512 x 512, batch of 2, 16-mixed",
+        "",
+        Aim(seconds=PAPER_STEP_S),
+        "convolutions",
+    ),
+    "gpu_step_bf16": Planned(
+        GPU, "the same in bf16-mixed", "", Aim(seconds=PAPER_STEP_S), "convolutions"
+    ),
+    "gpu_step_channels_last": Planned(
+        GPU, "the same, channels last", "", Aim(seconds=PAPER_STEP_S), "convolutions"
+    ),
+    "gpu_step_compiled": Planned(
+        GPU, "the same, compiled", "", Aim(seconds=PAPER_STEP_S), "convolutions"
+    ),
+    "gpu_step_compiled_channels_last": Planned(
+        GPU, "the same, compiled, channels last", "", Aim(seconds=PAPER_STEP_S), "convolutions"
+    ),
+    "gpu_predict": Planned(
+        GPU, "predict one exam 512 x 512 x 15, 8 mirrors", "", Aim(), "the network"
+    ),
+    "gpu_predict_fast": Planned(GPU, "the same with inference=fast", "", Aim(), "the network"),
 }

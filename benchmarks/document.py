@@ -62,20 +62,35 @@ def write_page(measured: Mapping[str, Row]) -> str:
 def _write_row(planned: Planned, row: Row | None, letters: Mapping[Machine, str]) -> str:
     cells = [planned.title, planned.peer or "-"]
     if row is None:
-        cells += ["not measured", "-", "-", planned.aim.tell(), "-", "-", planned.bound_by, "-"]
+        cells += [
+            "not measured",
+            "-",
+            "-",
+            planned.aim.tell() or "-",
+            "-",
+            "-",
+            planned.bound_by,
+            "-",
+        ]
     else:
         peaks = [row.peak_mb, row.peer_peak_mb][: 1 + bool(row.peer)]
         cells += [
             f"{tell_spread(row.ours)} {row.unit}",
             tell_spread(row.peer) if row.peer else "-",
             tell_spread(row.ratios) if row.peer else "-",
-            planned.aim.tell(),
-            "yes" if reaches(row, planned.aim) else "no",
+            planned.aim.tell() or "-",
+            _tell_reached(row, planned.aim),
             " / ".join("-" if peak is None else f"{peak:.0f}" for peak in peaks) + " MB",
             planned.bound_by,
             letters[row.machine],
         ]
     return f"| {' | '.join(cells)} |"
+
+
+def _tell_reached(row: Row, aim: Aim) -> str:
+    if aim == Aim():
+        return "-"
+    return "yes" if reaches(row, aim) else "no"
 
 
 def reaches(row: Row, aim: Aim) -> bool:
