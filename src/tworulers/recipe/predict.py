@@ -25,6 +25,9 @@ from tworulers.recipe.window import MirroredWindowInferer
 from tworulers.schema.settings import Recipe, Trainer
 
 Array = npt.NDArray[Any]
+Logits = dict[str, list[list[Array]]]
+"""By configuration, fold and exam: (class, z, y, x) on the configuration's grid."""
+
 MEMORY_FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
 
 
@@ -80,13 +83,20 @@ class ExamPredictor:
         """Predict exams in their order, as many of them in memory at a time as share a batch."""
         source = iter(exams)
         while chunk := list(islice(source, max(map(self._batch, self.networks)))):
-            logits = {name: self._predict_members(name, chunk) for name in self.networks}
-            for index, exam in enumerate(chunk):
-                yield fuse_exam(
-                    {name: [fold[index] for fold in folds] for name, folds in logits.items()},
-                    {name: exam.arrays[name][1] for name in self.networks},
-                    self.facts.foreground,
-                )
+            yield from self.fuse_exams(chunk, self.predict_logits(chunk))
+
+    def predict_logits(self, exams: Sequence[PreparedImage]) -> Logits:
+        """What every fold says of each of some exams, in the host's memory: the device's part of the work."""
+        return {name: self._predict_members(name, exams) for name in self.networks}
+
+    def fuse_exams(self, exams: Sequence[PreparedImage], logits: Logits) -> Iterator[FusedExam]:
+        """Make of what `predict_logits` returned one prediction an exam; the device has no part in it."""
+        for index, exam in enumerate(exams):
+            yield fuse_exam(
+                {name: [fold[index] for fold in folds] for name, folds in logits.items()},
+                {name: exam.arrays[name][1] for name in self.networks},
+                self.facts.foreground,
+            )
 
     def _batch(self, name: str) -> int:
         """Exams that a configuration predicts together."""

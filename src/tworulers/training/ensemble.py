@@ -1,12 +1,13 @@
 """How networks predict many exams: side by side, each whole or not at all, and resumed."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 import pandas as pd
@@ -28,6 +29,13 @@ from tworulers.training.arrays import digest_arrays
 from tworulers.training.folds import fold_folders
 from tworulers.training.maps import NO_MAPS, Maps
 from tworulers.training.plans import digest_plans, read_plans
+
+if TYPE_CHECKING:
+    from tworulers.recipe.fuse import FusedExam
+    from tworulers.recipe.predict import PreparedImage
+
+Chunk = list[tuple[str, Path]]
+"""Exams that are predicted together, with their images."""
 
 
 class Ensemble(Protocol):
@@ -194,9 +202,13 @@ def predict_labels(
     pending = [item for item in images.items() if not _is_whole(folder, item[0], maps)]
     size = max(1, trainer.predict_batch)
     chunks = [pending[start : start + size] for start in range(0, len(pending), size)]
-    predict = partial(_predict_chunk, ensemble, folder, maps, uuid4().hex)
-    at_once = min(processes, len(chunks)) if trainer.accelerator == "cpu" else 1
-    _follow(iterate_in_pool(predict, chunks, at_once), len(pending), described)
+    told = (ensemble, folder, maps, uuid4().hex)
+    done = (
+        iterate_in_pool(partial(_predict_chunk, *told), chunks, min(processes, len(chunks)))
+        if trainer.accelerator == "cpu"
+        else _predict_ahead(*told, chunks)
+    )
+    _follow(done, len(pending), described)
     rows = [{"exam_id": exam, **json.loads((kept / f"{exam}.json").read_text())} for exam in images]
     for path in kept.glob("*.json"):
         path.unlink()
@@ -236,14 +248,51 @@ _LOADED: dict[str, Any] = {}
 """The networks of one call: loading them for every chunk would cost more than predicting."""
 
 
-def _predict_chunk(
-    ensemble: Ensemble, folder: Path, maps: Maps, call: str, chunk: list[tuple[str, Path]]
-) -> int:
+def _predict_chunk(ensemble: Ensemble, folder: Path, maps: Maps, call: str, chunk: Chunk) -> int:
+    predictor = _load(ensemble, call)
+    fused = predictor.predict_exams(_prepare(ensemble, chunk))
+    return _write(ensemble, folder, maps, chunk, fused)
+
+
+def _predict_ahead(
+    ensemble: Ensemble, folder: Path, maps: Maps, call: str, chunks: Sequence[Chunk]
+) -> Iterator[int]:
+    """Keep a device busy: one thread prepares the next chunk, another fuses and writes the one before.
+
+    Three chunks are in memory at most. An error of either thread is raised here, and one that ends the work lets both
+    finish what they do, so that no exam is left half written.
+    """
+    if not chunks:
+        return
+    predictor = _load(ensemble, call)
+    with ThreadPoolExecutor(1) as ahead, ThreadPoolExecutor(1) as behind:
+        preparing = [ahead.submit(list, _prepare(ensemble, chunk)) for chunk in chunks[:1]]
+        writing: list[Future[int]] = []
+        for number, chunk in enumerate(chunks):
+            prepared = preparing.pop().result()
+            preparing += [
+                ahead.submit(list, _prepare(ensemble, following))
+                for following in chunks[number + 1 : number + 2]
+            ]
+            logits = predictor.predict_logits(prepared)
+            if writing:
+                yield writing.pop().result()
+            fused = predictor.fuse_exams(prepared, logits)
+            writing.append(behind.submit(_write, ensemble, folder, maps, chunk, fused))
+        for last in writing:
+            yield last.result()
+
+
+def _prepare(ensemble: Ensemble, chunk: Chunk) -> "Iterator[PreparedImage]":
     from tworulers.recipe.predict import PreparedImage
 
-    predictor = _load(ensemble, call)
-    prepared = (PreparedImage(exam, ensemble.prepare(exam, image)) for exam, image in chunk)
-    for (exam, image), fused in zip(chunk, predictor.predict_exams(prepared), strict=True):
+    return (PreparedImage(exam, ensemble.prepare(exam, image)) for exam, image in chunk)
+
+
+def _write(
+    ensemble: Ensemble, folder: Path, maps: Maps, chunk: Chunk, predicted: "Iterable[FusedExam]"
+) -> int:
+    for (exam, image), fused in zip(chunk, predicted, strict=True):
         label = reverse_axes(ensemble.cleanup.apply(fused.label_map))
         header = read_header(image)
         maps.write(folder, exam, fused.probabilities, header)
