@@ -140,8 +140,7 @@ class Configuration:
 
     name: str = UNSET
     fold: Fold | None = None
-    """The one fold of `grid.folds` that this job trains, where folds go to several machines, or `all` exams in one; all
-    folds where none is named."""
+    """The one fold of `grid.folds` that this job trains, or `all` exams as one; all folds where none is named."""
 
 
 @dataclass
