@@ -98,6 +98,7 @@ def change_arrays(project: Path) -> None:
 CHANGES: dict[str, tuple[tuple[str, ...], Callable[[Path], None]]] = {
     "recipe": (("recipe.mirror=false",), change_nothing),
     "trainer": (("trainer.precision=bf16-mixed",), change_nothing),
+    "inference": (("inference.precision=bf16-mixed",), change_nothing),
     "plans": ((), lambda project: change_patch(project / BASE / "plan" / "plans.json")),
     "arrays": ((), change_arrays),
     "weights": (
