@@ -223,6 +223,25 @@ def test_base_teacher_and_widest_are_those_of_the_grid(project: Path) -> None:
         save_graph(project)
 
 
+def test_networks_trained_elsewhere_predict_and_are_not_trained(project: Path) -> None:
+    (project / "conf/regime/theirs.yaml").write_text(
+        "name: theirs\nprovenances: [gold]\nmodels: [nnUNet_results/theirs__3d_fullres]\n"
+    )
+    set_grid(project, regimes=["gold", "theirs", "mix"])
+    save_graph(project)
+    steps = {step.name for step in list_steps(project)}
+    of_theirs = {name.split("@")[0] for name in steps if "theirs" in name}
+    assert of_theirs == {"predict_given", "score", "score_silver", "audit"}
+    (predicts,) = (step for step in list_steps(project) if step.name.startswith("predict_given"))
+    assert (
+        "artifacts/phantom/inventory.json" in predicts.deps
+    )  # holds what lies in the model's folder
+    assert not any("models" in dep or "selection" in dep or "plan" in dep for dep in predicts.deps)
+    set_grid(project, teacher="theirs")
+    with pytest.raises(ValueError, match="grid.teacher is theirs, whose networks were trained"):
+        save_graph(project)
+
+
 def test_a_graph_of_other_lists_is_refused_by_its_first_step(project: Path) -> None:
     set_grid(project, rulers=["gold", "silver"])
     save_graph(project)

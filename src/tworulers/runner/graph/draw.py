@@ -66,7 +66,7 @@ def _list_edges(steps: Sequence[Step]) -> list[tuple[str, str]]:
 
 
 def _needs(step: Step) -> list[str]:
-    return [_spell(step, place) for place in (*step.wiring.inputs, *step.also)]
+    return [_spell(step, place) for place in step.inputs]
 
 
 def _gives(maker: Step, reader: Step, needed: str) -> bool:

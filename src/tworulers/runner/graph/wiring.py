@@ -16,7 +16,8 @@ class Step:
     """One entry of `dvc.yaml`: a stage, expanded over the dataset and lists of the grid.
 
     `matrix` names what it is expanded over: a list of `conf/grid.yaml`, or names of its own. `given` are further
-    choices of the command. `also` are places that this step needs beyond those that the stage always does.
+    choices of the command. `also` are places that this step needs beyond those that the stage does, `without` those of
+    the stage's that it does not.
     """
 
     name: str
@@ -25,6 +26,12 @@ class Step:
     matrix: Mapping[str, str | list[str]] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    without: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> list[str]:
+        """The places that the step reads, as the table spells them."""
+        return [one for one in (*self.wiring.inputs, *self.also) if one not in self.without]
 
     @property
     def wiring(self) -> Wiring:
@@ -65,10 +72,8 @@ DATA = (
     Step("preprocess", "preprocess", matrix=CONFIGURATIONS),
 )
 
-MODELS = (
-    Step("select", "select", matrix=REGIMES),
-    Step("predict", "predict", matrix=REGIMES),
-)
+OF_TRAININGS = ("plan", "arrays", "models/{regime}", "selection/{regime}")
+"""What networks that were trained elsewhere do not need to predict."""
 
 VERDICTS = (
     Step("audit", "audit", matrix={**REGIMES, "ruler": "rulers"}),
@@ -91,18 +96,29 @@ def list_steps(root: Path) -> list[Step]:
 
     Raises
     ------
-    ValueError : the teacher learns from machine labels, or a ruler is made of predictions that no step makes.
+    ValueError : the teacher learns from machine labels or is not trained here, or a ruler is made of predictions that
+        no step makes.
     """
     grid = Grid(**read_yaml(root / "conf" / "grid.yaml")["grid"])
     regimes = [load_choice(root, "regime", name, Regime) for name in grid.regimes]
     rulers = [load_choice(root, "ruler", name, Ruler) for name in grid.rulers]
-    return [*DATA, *train_steps(grid, regimes), *MODELS, *score_steps(grid, rulers), *VERDICTS]
+    models = (*train_steps(grid, regimes), *predict_steps(regimes))
+    return [*DATA, *models, *score_steps(grid, rulers), *VERDICTS]
 
 
 def train_steps(grid: Grid, regimes: list[Regime]) -> Iterator[Step]:
-    """Train the teacher first, then regimes of experts' labels, then those that learn from its labels."""
-    taught = [regime.name for regime in regimes if Provenance.SILVER in regime.provenances]
-    others = [r.name for r in regimes if r.name not in (*taught, grid.teacher)]
+    """Train the teacher first, then regimes of experts' labels, then those that learn from its labels.
+
+    Regimes whose networks were trained elsewhere are not trained.
+    """
+    trained = [regime for regime in regimes if not regime.models]
+    taught = [regime.name for regime in trained if Provenance.SILVER in regime.provenances]
+    others = [r.name for r in trained if r.name not in (*taught, grid.teacher)]
+    if grid.teacher in {regime.name for regime in regimes if regime.models}:
+        raise ValueError(
+            f"grid.teacher is {grid.teacher}, whose networks were trained elsewhere (regime.models): only one that is "
+            "trained here labels the silver pool"
+        )
     if grid.teacher in taught:
         raise ValueError(
             f"grid.teacher is {grid.teacher}, whose provenances hold {Provenance.SILVER}: it would learn from the "
@@ -122,6 +138,23 @@ def train_steps(grid: Grid, regimes: list[Regime]) -> Iterator[Step]:
     ):
         if learning:
             yield Step(name, "train", also, {"regime": learning, **CONFIGURATIONS})
+
+
+def predict_steps(regimes: list[Regime]) -> Iterator[Step]:
+    """Predict by the selected networks of each regime, and by networks that were trained elsewhere as they are."""
+    given = [regime.name for regime in regimes if regime.models]
+    trained = [regime.name for regime in regimes if not regime.models]
+    matrix: dict[str, str | list[str]] = {"regime": trained} if given else {**REGIMES}
+    yield Step("select", "select", matrix=matrix)
+    yield Step("predict", "predict", matrix=matrix)
+    if given:
+        yield Step(
+            "predict_given",
+            "predict",
+            matrix={"regime": given},
+            without=OF_TRAININGS,
+            note="Networks that were trained elsewhere predict as they are; the inventory holds what is in them.",
+        )
 
 
 def score_steps(grid: Grid, rulers: list[Ruler]) -> Iterator[Step]:

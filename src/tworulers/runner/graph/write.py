@@ -126,8 +126,8 @@ def describe_watched(step: Step, root: Path, known: Known) -> dict[str, Any]:
         file for file, keys in settings.items() if keys is None and file.startswith(DEFINITIONS)
     ]
     values = {file: keys for file, keys in settings.items() if file not in files}
-    inputs = [*step.wiring.inputs, *step.also]
-    deps = [place_digests(step.stage), *files, *(place(one, step.choose()) for one in inputs)]
+    inputs = [place(one, step.choose()) for one in step.inputs]
+    deps = [place_digests(step.stage), *files, *inputs]
     params = [{file: sorted(keys) if keys else None} for file, keys in values.items()]
     return {"deps": deps, "params": params} if params else {"deps": deps}
 

@@ -55,9 +55,7 @@ def _list_places(stage: str, settings: Settings, root: Path) -> list[str]:
         steps = [step for step in list_steps(root) if step.stage == stage]
     fitting = [step for step in steps if all(_takes(step, one, names[one]) for one in names)]
     chosen = (fitting or steps)[:1]
-    deps = dict.fromkeys(
-        dep.format(**names) for step in chosen for dep in (*step.wiring.inputs, *step.also)
-    )
+    deps = dict.fromkeys(dep.format(**names) for step in chosen for dep in step.inputs)
     return [dep for dep in deps if dep != READ_IN_PART.get(stage)]
 
 
