@@ -185,6 +185,7 @@ def test_variables_of_ours_alone_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 LOOK_UP = {
+    "runner/graph/outside.py": "one stage, by a name that stands in its source",
     "__init__.py": "its own names, when they are asked for",
     "cli/main.py": "the stages that its list names",
     "cli/outcome.py": "nothing: it calls what it is handed",
