@@ -12,14 +12,17 @@ from tworulers.schema.metric import DECIMALS
 from tworulers.stats.draw import BLOCK, draw_exchanges
 from tworulers.stats.groups import GroupedSample, group_means, group_medians
 from tworulers.stats.permute import SwapTest, summarise_null
-from tworulers.stats.ranks import compare_ranks, kruskal_rows
-from tworulers.stats.types import FloatArray, IntArray
+from tworulers.stats.ranks import compare_ranks, kruskal_h, kruskal_rows
+from tworulers.stats.types import BoolArray, FloatArray, IntArray
 
 MULTIPLIERS = np.round(np.arange(0, 5.005, 0.01), 2)
 """The grid on which the equivalent gap multiplier is looked for."""
 
 ROWS_AT_A_TIME = 500
-"""Rows of ranks up to which a block stays in the processor's cache."""
+"""Most rows of ranks or coins in a block."""
+
+RANKED = 10_000
+"""Ranks up to which all that is made of some rows stays in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -117,16 +120,21 @@ def swap_rulers(sample: GroupedSample, *, draws: int, rng: np.random.Generator) 
     two-sided.
     """
     doubled = np.stack([_double_ranks(side) for side in sample.values])
-    total, rows = doubled.sum(axis=0, dtype=np.int32), _rows_at_a_time(len(sample.codes))
-    null = np.empty(draws)
+    # numbered without gaps, so that there is little to count in, and group by group
+    order = np.argsort(sample.codes, kind="stable")
+    levels = np.unique(doubled, return_inverse=True)[1].reshape(doubled.shape)[:, order]
+    counts, sizes = np.bincount(levels.ravel()), np.bincount(sample.codes)
+    sizes = sizes[sizes > 0]
+    rows, few = _rows_at_a_time(len(order)), max(1, RANKED // len(order))
+    null = []
     for start in range(0, draws, rows):
-        now = slice(start, min(start + rows, draws))
-        exchange = draw_exchanges(sample.units, draws=now.stop - start, rng=rng)
-        first = np.where(exchange, doubled[1], doubled[0])
-        null[now] = _kruskal_of_integers(total - first, sample.codes)
-        null[now] -= _kruskal_of_integers(first, sample.codes)
-    observed = _kruskal_of_integers(doubled, sample.codes)
-    return summarise_null(float(observed[1] - observed[0]), null)
+        block = min(rows, draws - start)
+        exchange = draw_exchanges(sample.units, draws=block, rng=rng)[:, order]
+        null += [
+            _change_h(levels, counts, sizes, exchange[at : at + few]) for at in range(0, block, few)
+        ]
+    observed = _change_h(levels, counts, sizes, np.zeros((1, len(order)), dtype=np.bool_))
+    return summarise_null(float(observed[0]), np.concatenate([np.empty(0), *null]))
 
 
 def kruskal_of_values(values: FloatArray, codes: IntArray) -> FloatArray:
@@ -147,15 +155,33 @@ def _rows_at_a_time(n: int) -> int:
     return max(4, min(ROWS_AT_A_TIME, BLOCK // max(n, 1)) // 4 * 4)
 
 
-def _kruskal_of_integers(values: NDArray[np.int32], codes: IntArray) -> FloatArray:
-    # Small integers are ranked by counting: ten times faster than sorting every row.
-    return kruskal_rows(_count_ranks(values), codes)
+def _change_h(
+    levels: IntArray, counts: IntArray, sizes: IntArray, exchange: BoolArray
+) -> FloatArray:
+    """Give H of the second side less that of the first, (rows,), after the exams in question changed sides.
+
+    Parameters
+    ----------
+    levels : doubled ranks of each side, (2, n), numbered from 0 and exams sorted by group.
+    counts : of each level on both sides together.
+    sizes : exams of each group, (K,).
+    exchange : (rows, n).
+    """
+    rows, width = len(exchange), len(counts)
+    offset = (np.arange(rows) * width)[:, None]
+    first, second = (np.where(exchange, *pair) + offset for pair in (levels[::-1], levels))
+    held = np.bincount(first.ravel(), minlength=rows * width).reshape(rows, width)
+    # what one side does not hold of a level, the other does
+    return _kruskal_of_counts(second, counts - held, sizes) - _kruskal_of_counts(first, held, sizes)
 
 
-def _count_ranks(values: NDArray[np.int32]) -> FloatArray:
-    rows, n = values.shape
-    width = 2 * n + 1
-    cells = values + (np.arange(rows) * width)[:, None]
-    counts = np.bincount(cells.ravel(), minlength=rows * width).reshape(rows, width)
-    ranks = np.cumsum(counts, axis=1) - (counts - 1) / 2
-    return np.asarray(ranks.ravel()[cells])
+def _kruskal_of_counts(cells: IntArray, held: IntArray, sizes: IntArray) -> FloatArray:
+    """H of each row of scores, given by their cells among the counts (rows, levels) of scores that tie.
+
+    Small integers are ranked by counting: ten times faster than sorting every row, in whole numbers twice the ranks.
+    """
+    doubled = 2 * np.cumsum(held, axis=1) - held + 1
+    starts = np.cumsum(sizes) - sizes
+    sums = np.add.reduceat(np.take(doubled.ravel(), cells), starts, axis=1) / 2
+    ties = np.einsum("ij,ij,ij->i", held, held, held)
+    return kruskal_h(sums, sizes, (int(sizes.sum()) ** 3 - ties) / 12)

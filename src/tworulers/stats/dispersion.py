@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tworulers.schema.metric import DECIMALS
+from tworulers.stats import recount
 from tworulers.stats.draw import draw_exchanges, draw_within_groups, split_draws
 from tworulers.stats.groups import GroupedSample, group_means, group_medians
 from tworulers.stats.interval import percentile_interval
@@ -186,9 +187,14 @@ def bootstrap_gaps(
     level : nominal coverage.
     """
     blocks = []
-    for block in split_draws(draws, len(sample.codes)):
-        picked = draw_within_groups(sample, draws=block, rng=rng)
-        blocks.append(np.stack([_redraw_medians(scores, picked)[1] for scores in sample.values]))
+    for block in _split_draws(sample, draws):
+        if _has_many(sample):
+            groups = recount.recount_groups(sample, draws=block, rng=rng)
+            located = [_recount_medians(scores, groups) for scores in sample.values]
+        else:
+            picked = draw_within_groups(sample, draws=block, rng=rng)
+            located = [_redraw_medians(scores, picked)[1] for scores in sample.values]
+        blocks.append(np.stack(located))
     return _bound_gaps(sample, np.concatenate(blocks, axis=1), level)
 
 
@@ -275,12 +281,45 @@ def _redraw_sides(
     """Redraw both sides: group medians (2, draws, K), pooled squares and median absolute deviation (2, draws)."""
     finer = refine_scores(sample)[1].values
     blocks = []
-    for block in split_draws(draws, len(sample.codes)):
+    for block in _split_draws(sample, draws):
+        if _has_many(sample):
+            blocks.append(_recount_sides(sample, finer, block, rng))
+            continue
         picked = draw_within_groups(sample, draws=block, rng=rng)
         sides = [_redraw(*side, picked) for side in zip(sample.values, finer, strict=True)]
         blocks.append([np.stack(part) for part in zip(*sides, strict=True)])
     medians, squares, mads = (np.concatenate(part, axis=1) for part in zip(*blocks, strict=True))
     return medians, squares, mads
+
+
+def _has_many(sample: GroupedSample) -> bool:
+    """Tell whether counting what is drawn is quicker than sorting it."""
+    return len(sample.codes) > recount.MANY
+
+
+def _split_draws(sample: GroupedSample, draws: int) -> list[int]:
+    split = recount.split_counted if _has_many(sample) else split_draws
+    return split(draws, len(sample.codes))
+
+
+def _recount_sides(
+    sample: GroupedSample, finer: FloatArray, draws: int, rng: np.random.Generator
+) -> list[FloatArray]:
+    """Do the same for many exams, from the same draws."""
+    groups = recount.recount_groups(sample, draws=draws, rng=rng)
+    medians, squares, mads = [], [], []
+    for scores, fine in zip(sample.values, finer, strict=True):
+        medians.append(_recount_medians(scores, groups))
+        squares.append(sum(recount.sum_squares(scores[one.rows], one.often) for one in groups))
+        same = np.array_equal(scores, fine)
+        centres = medians[-1] if same else _recount_medians(fine, groups)
+        mads.append(recount.find_deviations(fine, groups, centres))
+    return [np.stack(part) for part in (medians, squares, mads)]
+
+
+def _recount_medians(scores: FloatArray, groups: list[recount.Recount]) -> FloatArray:
+    """Give the group medians of counted draws, (draws, K)."""
+    return np.stack([recount.find_medians(scores[one.rows], one.often) for one in groups], axis=1)
 
 
 def _redraw(

@@ -23,9 +23,9 @@ def named_stream(seed: int, *names: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=keys)))
 
 
-def split_draws(draws: int, width: int) -> list[int]:
-    """Split draws of so many exams each into blocks that fit into memory: the draws of each block."""
-    step = max(1, BLOCK // max(width, 1))
+def split_draws(draws: int, width: int, most: int | None = None) -> list[int]:
+    """Split draws of so many exams each into blocks of at most so many values (`BLOCK`): the draws of each block."""
+    step = max(1, (BLOCK if most is None else most) // max(width, 1))
     return [min(step, draws - start) for start in range(0, max(draws, 1), step)]
 
 
