@@ -94,10 +94,7 @@ def audit_risk(
     ValueError : no grouping or an unknown use is given, or as `stratify_scores` does.
     """
     use = RiskUse() if use is None else use
-    if use.name not in list(Use):
-        raise ValueError(f"use {use.name!r} is unknown; choose one of {[str(u) for u in Use]}")
-    if not groups:
-        raise ValueError("no grouping was given: a score is audited by at least one")
+    _refuse_unknown(use, groups)
     people = None if cluster is None else np.asarray(cluster, dtype=object)
     if people is not None and pd.Series(people).is_unique:
         people = None
@@ -127,6 +124,13 @@ def audit_risk(
         calibration=listed.get("calibration", pd.DataFrame()),
         rates=listed.get("rates", pd.DataFrame()),
     )
+
+
+def _refuse_unknown(use: RiskUse, groups: Mapping[str, ArrayLike]) -> None:
+    if use.name not in list(Use):
+        raise ValueError(f"use {use.name!r} is unknown; choose one of {[str(u) for u in Use]}")
+    if not groups:
+        raise ValueError("no grouping was given: a score is audited by at least one")
 
 
 def _tabulate(
