@@ -17,8 +17,8 @@ import pandas as pd
 from tworulers.io.images import write_image, write_label
 from tworulers.phantom.exams import make_exam
 from tworulers.phantom.people import draw_people
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.settings import Provenance
-from tworulers.schema.sources import Phantom
 
 SITE = "700001"
 UID = "9.9.700001"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tworulers.cohort.spelling import fold_spelling
 from tworulers.ingest.faults import Fault, FaultKind, IngestError
+from tworulers.ingest.ignored import find_ignore_faults, note_ignored
 from tworulers.ingest.inspect import Inspection, find_duplicates
 from tworulers.ingest.source import ATTRIBUTE_COLUMNS, EXAM_COLUMNS, Source
 from tworulers.schema.settings import Provenance
@@ -53,6 +54,7 @@ def assemble(
     by_exam = {inspection.exam_id: inspection for inspection in inspections}
     patients = source.exams.set_index("exam_id")["patient_id"]
     faults = [*source.faults, *compare_structures(source, dataset)]
+    faults += [*find_ignore_faults(source, dataset), *note_ignored(inspections, dataset)]
     faults += [fault for inspection in inspections for fault in inspection.faults]
     faults += find_duplicates(inspections, patients)
     reasons = dict.fromkeys(dataset.reading.exclude, "left out by dataset.reading.exclude")

@@ -7,16 +7,20 @@ from typing import Any
 
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 
+IGNORE = "ignore"
+"""What nnU-Net calls the value of voxels that nobody annotated."""
+
 
 @dataclass(frozen=True)
 class Declared:
-    """The declarations of a `dataset.json`; `structures` leaves out background and *ignore*."""
+    """The declarations of a `dataset.json`; `structures` leaves out background and *ignore*, which stands apart."""
 
     structures: dict[str, int]
     channels: list[str]
     n_training: int | None
     training: list[tuple[str, str]]
     faults: list[Fault]
+    ignore: int | None = None
 
 
 def read_dataset_json(root: Path) -> Declared:
@@ -54,7 +58,7 @@ def read_dataset_json(root: Path) -> Declared:
                 FaultKind.VALUES, "labels", repr(labels), "declare the labels", file="dataset.json"
             )
         )
-    structures, faults = _read_structures(labels)
+    structures, ignore, faults = _read_structures(labels)
     channels = content.get("channel_names", content.get("modality", {}))
     names = (
         [str(channels[key]) for key in sorted(channels, key=lambda key: int(key))]
@@ -68,13 +72,14 @@ def read_dataset_json(root: Path) -> Declared:
     ]
     declared = content.get("numTraining")
     return Declared(
-        structures, names, None if declared is None else int(declared), training, faults
+        structures, names, None if declared is None else int(declared), training, faults, ignore
     )
 
 
-def _read_structures(labels: dict[str, Any]) -> tuple[dict[str, int], list[Fault]]:
-    """Return the value of each structure, whichever way round they are written."""
+def _read_structures(labels: dict[str, Any]) -> tuple[dict[str, int], int | None, list[Fault]]:
+    """Return the value of each structure and of voxels without annotation, whichever way round they are written."""
     structures: dict[str, int] = {}
+    ignore: int | None = None
     faults = []
     numbers = {str(key) for key in labels} | {str(value) for value in labels.values()}
     if "0" not in numbers:
@@ -95,16 +100,8 @@ def _read_structures(labels: dict[str, Any]) -> tuple[dict[str, int], list[Fault
             )
         elif int(number) == 0:
             continue
-        elif name.casefold() == "ignore":
-            faults.append(
-                Fault(
-                    FaultKind.VALUES,
-                    "",
-                    f"value {number} is marked to be ignored, which is not supported",
-                    "map it to background with dataset.reading.label_map",
-                    file="dataset.json",
-                )
-            )
+        elif name.casefold() == IGNORE:
+            ignore = int(number)
         else:
             structures[name] = int(number)
-    return structures, faults
+    return structures, ignore, faults

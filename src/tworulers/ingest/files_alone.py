@@ -34,6 +34,7 @@ class Pairs:
     files: dict[str, tuple[Path, Path]]
     faults: list[Fault]
     structures: dict[str, int] = field(default_factory=dict)
+    ignore: int | None = None
 
 
 class FilesAlone(DataLayout):
@@ -66,7 +67,8 @@ class FilesAlone(DataLayout):
             for exam, (image, label) in found.files.items()
         ]
         exams = pd.DataFrame(rows, columns=list(EXAM_COLUMNS)).astype("str")
-        return join_tables(Source(root, exams, found.structures, faults), dataset)
+        source = Source(root, exams, found.structures, faults, ignore=found.ignore)
+        return join_tables(source, dataset)
 
 
 def find_patient(exam: str, pattern: str | None) -> str | None:

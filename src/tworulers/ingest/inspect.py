@@ -33,6 +33,13 @@ class ExamFiles:
     full: bool
     trust_grid: bool = False
     references: tuple[Path, ...] = ()
+    ignore: int | None = None
+    """The value of voxels that nobody annotated, if there is one."""
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values beside 0 that its label map may hold."""
+        return (*self.labels, *([] if self.ignore is None else [self.ignore]))
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,7 @@ def inspect_source(
             label_map=dict(dataset.reading.label_map),
             full=full,
             trust_grid=dataset.reading.trust_grid,
+            ignore=dataset.ignore,
             references=tuple(
                 files[str(row.exam_id)]
                 for files in source.references.values()
@@ -130,7 +138,7 @@ def _inspect_reference(
         faults += compare_grids(image, header, files.exam_id, shown, trusted=files.trust_grid)
     if files.full:
         _try(
-            lambda path: read_mapped_label(path, files.labels, files.label_map), path, files, faults
+            lambda path: read_mapped_label(path, files.values, files.label_map), path, files, faults
         )
 
 
@@ -177,7 +185,7 @@ def _read_voxels(files: ExamFiles, readable: set[Path], faults: list[Fault]) -> 
             faults += _check_intensities(image, files)
     if files.label in readable:
         label = _try(
-            lambda path: read_mapped_label(path, files.labels, files.label_map),
+            lambda path: read_mapped_label(path, files.values, files.label_map),
             files.label,
             files,
             faults,

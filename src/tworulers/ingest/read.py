@@ -12,6 +12,7 @@ from tworulers.ingest import cspineseg, loose, mamamia, manifest, training_folde
 from tworulers.ingest.assemble import Ingested, assemble, compare_structures, complete_columns
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.ids import set_unsafe_aside
+from tworulers.ingest.ignored import find_ignore_faults
 from tworulers.ingest.inspect import Inspection, inspect_source
 from tworulers.ingest.labels import read_mapped_label
 from tworulers.ingest.layout import LAYOUTS, DataLayout
@@ -123,7 +124,9 @@ def ingest(
     exams = complete_columns(source.exams)
     told = [*list_ungrouped(exams, groupings or {}), *note_blank(exams, groupings or {})]
     whole = [fault for fault in source.faults if is_of_all(fault)]
-    refuse(*whole, *compare_structures(source, dataset), *told)
+    refuse(
+        *whole, *compare_structures(source, dataset), *find_ignore_faults(source, dataset), *told
+    )
     source = replace(source, faults=[*source.faults, *told])
     examined = examine(dataset, full=True, processes=processes, source=source)
     return assemble(examined.source, examined.inspections, dataset, root)
@@ -170,8 +173,7 @@ def copy_labels(files: Mapping[str, Path], dataset: Dataset, folder: Path) -> No
     for exam, path in files.items():
         target = folder / f"{check_name(exam, 'exam')}.nii.gz"
         if dataset.reading.label_map or not path.name.casefold().endswith(".nii.gz"):
-            values = dataset.structures.values()
-            volume = read_mapped_label(path, values, dataset.reading.label_map)
+            volume = read_mapped_label(path, dataset.values, dataset.reading.label_map)
             write_label(target, volume.array, volume.affine, volume.placed)
         else:
             copyfile(path, target)
@@ -192,7 +194,7 @@ def write_mapped_labels(
     root : the project root that relative paths belong to.
     folder : where the new labels go.
     """
-    reading, values = dataset.reading, dataset.structures.values()
+    reading, values = dataset.reading, dataset.values
     labels: list[str | None] = []
     for row in cohort[["exam_id", "image", "label"]].itertuples(index=False):
         if not isinstance(row.label, str):

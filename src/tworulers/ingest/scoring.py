@@ -47,6 +47,16 @@ class ScoreTask:
     label_maps: Mapping[str, ValueMap] = field(default_factory=dict)
     trust_grid: bool = False
     """Whether voxels correspond by index whatever the headers say."""
+    ignore: int | None = None
+    """The value of voxels that nobody annotated, in the reference, the expert's and the exam's own label map."""
+    own: Path | None = None
+    """The exam's own label map: what is not annotated in it no ruler judges, so that all judge the same voxels."""
+
+    @property
+    def meaning(self) -> ValueMap:
+        """What the values of a label map stand for that may hold voxels without annotation."""
+        ignored = [] if self.ignore is None else [self.ignore]
+        return ValueMap.of_own([*self.structures.values(), *ignored])
 
 
 def score_exams(tasks: Sequence[ScoreTask], processes: int) -> pd.DataFrame:
@@ -82,16 +92,16 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
             task.reference,
             labels,
             maps.get("prediction"),
-            maps.get("reference"),
+            maps.get("reference", task.meaning),
             trust_grid=task.trust_grid,
         )
+        unseen = find_unseen(task, reference)
         if task.expert is not None:
-            meaning = maps.get("expert", ValueMap.of_own(labels))
-            expert = read_label(task.expert, stands_for=meaning)
+            expert = read_label(task.expert, stands_for=maps.get("expert", task.meaning))
             expert = bring_together(expert, reference, trust_grid=task.trust_grid)
     except ImageError as error:
         raise ImageError(f"exam {task.exam_id}: {error}", error.kind, error.found) from error
-    drawn: NDArray[np.integer] = reference.array
+    drawn: NDArray[np.integer] = _blank(reference.array, unseen)
     if task.change is not None:
         drawn = task.change(drawn, reference.spacing)
     rows = score_case(
@@ -101,12 +111,14 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
         structures=task.structures,
         metrics=list(pick_metrics(task.audit).values()),
         settings=task.audit,
+        unseen=unseen,
     )
     if expert is not None:
-        three = (prediction.array, drawn, expert.array)
-        boxes = find_boxes(three, list(labels))
+        arrays = (prediction.array, drawn, expert.array)
+        found, made, true = (_blank(one, unseen) for one in arrays)
+        boxes = find_boxes((found, made, true), list(labels))
         shared = [
-            (name, SHARED_ERROR, shared_error(*(one[box] for one in three), label))
+            (name, SHARED_ERROR, shared_error(found[box], made[box], true[box], label))
             for (name, label), box in zip(task.structures.items(), boxes, strict=True)
         ]
         extra = pd.DataFrame(shared, columns=["structure", "metric", "value"])
@@ -117,6 +129,26 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
     rows.insert(0, "exam_id", task.exam_id)
     rows.insert(1, "provenance", task.provenance)
     return rows
+
+
+def find_unseen(task: ScoreTask, reference: LabelVolume) -> NDArray[np.bool_] | None:
+    """Find the voxels of an exam that are not annotated, by its reference or by its own label map.
+
+    Raises
+    ------
+    ImageError : the own label map cannot be used.
+    """
+    if task.ignore is None:
+        return None
+    unseen: NDArray[np.bool_] = reference.array == task.ignore
+    if task.own is not None and task.own != task.reference:
+        own = read_label(task.own, stands_for=task.meaning)
+        unseen |= bring_together(own, reference, trust_grid=task.trust_grid).array == task.ignore
+    return unseen
+
+
+def _blank(array: NDArray[Any], unseen: NDArray[np.bool_] | None) -> NDArray[Any]:
+    return array if unseen is None else np.where(unseen, array.dtype.type(0), array)
 
 
 def finish_scores(

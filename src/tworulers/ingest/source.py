@@ -34,6 +34,7 @@ class Source:
     faults : faults and notes of the source as a whole, and of exams that are not in `exams`.
     exclusions : reason by exam, for exams that the source itself or the user leaves out.
     references : further label maps, on the grid of the exam's label: absolute path by name and exam.
+    ignore : the value of voxels that nobody annotated, where the source declares one.
     """
 
     root: Path
@@ -42,6 +43,7 @@ class Source:
     faults: list[Fault] = field(default_factory=list)
     exclusions: dict[str, str] = field(default_factory=dict)
     references: dict[str, dict[str, Path]] = field(default_factory=dict)
+    ignore: int | None = None
 
 
 def relative_to(path: Path, root: Path) -> str:

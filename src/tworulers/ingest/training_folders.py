@@ -30,7 +30,7 @@ class TrainingFolders(FilesAlone):
         faults = [*declared.faults, *images.faults, *labels.faults, *found, *unpaired]
         faults += [*self.compare(declared, set(paired)), *check_count(declared, len(paired))]
         files = {exam: (first[exam], labels.files[exam]) for exam in paired}
-        return Pairs(files, faults, declared.structures)
+        return Pairs(files, faults, declared.structures, declared.ignore)
 
     def pick_images(
         self,

@@ -24,6 +24,9 @@ COUNT_METRICS = ("tp", "fp", "fn", "image_voxels", "reference_mm3", "predicted_m
 SURFACES = {ELEMENTS: measure_elements, BORDER: measure_border_voxels}
 """How the distances between two surfaces are measured, by what a metric needs."""
 
+NOT_ANNOTATED = "not_annotated"
+"""Why the scores of an exam are undefined of which nobody annotated a voxel."""
+
 HIGHEST_LISTED = 65_535
 """Label up to which boxes of all labels are found in one pass."""
 
@@ -48,6 +51,7 @@ def score_case(
     structures: Mapping[str, int],
     metrics: Sequence[Metric],
     settings: Audit,
+    unseen: NDArray[np.bool_] | None = None,
 ) -> pd.DataFrame:
     """Score every structure of one exam, and their plain mean.
 
@@ -59,29 +63,30 @@ def score_case(
     metrics : those that need the whole set are left to `sets.add_set_metrics`.
     settings : `levels_of` is the structure to score by disc level as well, `min_component_mm3` the size of its
         smallest disc, `macro` what the mean is over; the metrics read their own.
+    unseen : of that shape, the voxels that nobody annotated: no part of either map, nor of the image.
 
     Returns
     -------
     One row a structure and metric (`structure`, `metric`, `value`, `undefined_because`): the
     scores, with the structure `macro` for the mean; the counts and volumes of `COUNT_METRICS`; and
     `level_C2C3` .. `level_C7T1` with Dice, and `level_components`, if asked for. A NaN or infinite
-    value says why, a mean over part of the structures which.
+    value says why, a mean over part of the structures which. Where nothing is annotated there are no counts, and every
+    score is undefined.
     """
     _check_case(prediction, reference, affine, structures, metrics, settings.levels_of)
+    seen = reference.size if unseen is None else int(np.count_nonzero(~unseen))
+    if not seen:
+        return _explain_none(structures, metrics)
     spacing = np.linalg.norm(affine[:3, :3], axis=0)[: reference.ndim]
-    held = prediction != 0
-    held |= reference != 0
-    box = bound(held) if held.any() else (slice(0, 1),) * held.ndim
-    image_voxels, voxel_mm3 = reference.size, voxel_volume(affine)
-    prediction, reference = prediction[box], reference[box]
-
+    prediction, reference = _cut_out(prediction, reference, unseen)
+    voxel_mm3 = voxel_volume(affine)
     metrics = [metric for metric in metrics if metric.needs != EXAMS]
     rows: list[Row] = []
     counts: list[Row] = []
     boxes = find_boxes((prediction, reference), list(structures.values()))
     for (name, label), own_box in zip(structures.items(), boxes, strict=True):
         masks = prediction[own_box] == label, reference[own_box] == label
-        found = count_overlap(*masks, image_voxels=image_voxels, voxel_mm3=voxel_mm3)
+        found = count_overlap(*masks, image_voxels=seen, voxel_mm3=voxel_mm3)
         scores = score_structure(masks, found, spacing, metrics, settings)
         reason = found.emptiness
         rows += [Row(name, one, value, explain(value, reason)) for one, value in scores.items()]
@@ -95,6 +100,28 @@ def score_case(
         masks = prediction == label, reference == label
         rows += _list_levels(settings.levels_of, masks, affine, settings.min_component_mm3)
     return make_frame(rows)
+
+
+def _explain_none(structures: Iterable[str], metrics: Sequence[Metric]) -> pd.DataFrame:
+    """Say of every score that nothing of the exam is annotated."""
+    names = (*structures, MACRO)
+    return make_frame(
+        Row(name, metric.name, nan, NOT_ANNOTATED) for name in names for metric in metrics
+    )
+
+
+def _cut_out(
+    prediction: NDArray[np.integer],
+    reference: NDArray[np.integer],
+    unseen: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Leave what nobody annotated out of both maps, and all around what either holds."""
+    if unseen is not None:
+        prediction, reference = (np.where(unseen, 0, one) for one in (prediction, reference))
+    held = prediction != 0
+    held |= reference != 0
+    box = bound(held) if held.any() else (slice(0, 1),) * held.ndim
+    return prediction[box], reference[box]
 
 
 def find_boxes(

@@ -20,7 +20,8 @@ def add_set_metrics(
 
     Parameters
     ----------
-    scores : as `score_case` returns them, with an `exam_id`; rows of these metrics are replaced.
+    scores : as `score_case` returns them, with an `exam_id`; rows of these metrics are replaced, but for
+        exams without counts.
     metrics : those that do not need the set are left alone.
     settings : what `compute` may read, and what the mean is over (`macro`).
     """
@@ -28,6 +29,8 @@ def add_set_metrics(
     if not metrics:
         return scores
     exams = spread_counts(scores)
+    if not exams:  # nothing is annotated
+        return scores
     rows: dict[str, list[Row]] = {}
     for metric in metrics:
         own: dict[str, list[Row]] = {}
@@ -51,7 +54,7 @@ def add_set_metrics(
     labels = scores.drop(columns=["structure", "metric", "value", "undefined_because"])
     added = added.merge(labels.drop_duplicates(), on="exam_id", how="left", validate="many_to_one")
     names = [metric.name for metric in metrics]
-    kept = scores[~scores["metric"].isin(names)]
+    kept = scores[~(scores["metric"].isin(names) & scores["exam_id"].isin(list(rows)))]
     return pd.concat([kept, added[list(scores.columns)]], ignore_index=True)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside, made_by, read_json, require, write_json
 from tworulers.monai.inference import DATASET, HOW, MODELS, PLANS
+from tworulers.recipe.plan import IGNORE
 from tworulers.recipe.task import FINAL
 from tworulers.schema.settings import Settings
 from tworulers.training.folds import fold_folders
@@ -80,7 +81,9 @@ def describe_bundle(settings: Settings, layout: Layout) -> dict[str, object]:
     """Describe a bundle as MONAI's metadata do: versions, task, and what goes in and comes out."""
     plans, facts = read_plans(layout.plans, layout.planned_dataset)
     names = {
-        str(value): name for name, value in sorted(facts.labels.items(), key=lambda one: one[1])
+        str(value): name
+        for name, value in sorted(facts.labels.items(), key=lambda one: one[1])
+        if name != IGNORE
     }
     channels = {str(index): name for index, name in enumerate(facts.channel_names)}
     image = {"type": "image", "format": "magnitude", "modality": "MR", "is_patch_data": False}
@@ -106,7 +109,7 @@ def describe_bundle(settings: Settings, layout: Layout) -> dict[str, object]:
                 "pred": {
                     **{"type": "image", "format": "segmentation", "is_patch_data": False},
                     **{"spatial_shape": ["*", "*", "*"], "dtype": "uint8", "num_channels": 1},
-                    **{"value_range": [0, max(facts.labels.values())], "channel_def": names},
+                    **{"value_range": [0, facts.n_classes - 1], "channel_def": names},
                 }
             },
         },

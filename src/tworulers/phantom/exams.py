@@ -12,7 +12,7 @@ from tworulers.phantom.image import render_image
 from tworulers.phantom.randomness import open_stream
 from tworulers.phantom.rater import draw_expert_label
 from tworulers.phantom.shape import Axes, Spine, draw_pose, place_spine, voxel_centres
-from tworulers.schema.sources import Phantom
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.tables import parse_axes
 
 Row = Mapping[Hashable, object] | pd.Series

@@ -19,9 +19,9 @@ from tworulers.io.records import write_json, write_table
 from tworulers.io.resume import read_stamp
 from tworulers.phantom.exams import make_exam
 from tworulers.phantom.people import draw_people, is_localizer
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.result_files import VOLUMES
 from tworulers.schema.settings import Provenance, Settings
-from tworulers.schema.sources import Phantom
 from tworulers.schema.tables import parse_axes
 
 IMAGES, LABELS, TRUTH = "images", "labels", "truth"

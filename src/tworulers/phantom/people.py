@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tworulers.phantom.randomness import open_stream
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.settings import Provenance
-from tworulers.schema.sources import Phantom
 from tworulers.schema.tables import format_axes
 
 LOCALIZER_SLICES = 56

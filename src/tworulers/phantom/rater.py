@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from tworulers.phantom.randomness import smooth_field
 from tworulers.phantom.shape import Axes, Spine
-from tworulers.schema.sources import Phantom
+from tworulers.schema.phantom_settings import Phantom
 
 SLIP_SCALE_MM = 9.0
 DISC_FOLLOWS, DISC_OWN, DISC_SLIP = 0.6, 0.6, 0.4

@@ -71,7 +71,9 @@ def force_cleanup(structures: Sequence[int]) -> CleanUp:
 
 
 def decide_cleanup(
-    exams: Iterable[tuple[LabelMap, LabelMap]], structures: Sequence[int]
+    exams: Iterable[tuple[LabelMap, LabelMap]],
+    structures: Sequence[int],
+    ignore: int | None = None,
 ) -> CleanUp:
     """Decide by cross-validation whether keeping largest components helps.
 
@@ -87,6 +89,8 @@ def decide_cleanup(
         be iterated over again; a generator is not enough.
     structures
         Label values of the foreground.
+    ignore
+        Value of reference voxels that do not count.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def decide_cleanup(
     whole = tuple(structures)
     steps: list[tuple[int, ...]] = []
     reasons = []
-    before, after = _try_step(exams, CleanUp((), ""), whole, whole)
+    before, after = _try_step(exams, CleanUp((), ""), whole, whole, ignore)
     old, new = (float(mean_dice(dices[:, None])[0]) for dices in (before, after))
     if new > old and not (after < before).any():
         steps.append(whole)
@@ -106,7 +110,7 @@ def decide_cleanup(
     if len(whole) > 1:
         for structure in whole:
             so_far = CleanUp(tuple(steps), "")
-            (old,), (new,) = _try_step(exams, so_far, (structure,), (structure,))
+            (old,), (new,) = _try_step(exams, so_far, (structure,), (structure,), ignore)
             if new > old:
                 steps.append((structure,))
             reasons.append(_explain(f"label {structure}", old, new, bool(new > old)))
@@ -147,9 +151,16 @@ def mean_dice(dices: Dices) -> Dices:
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
-def dice_of(predicted: LabelMap, reference: LabelMap, structures: Sequence[int]) -> Dices:
-    """Dice of each structure of one exam; NaN where neither map shows it."""
+def dice_of(
+    predicted: LabelMap, reference: LabelMap, structures: Sequence[int], ignore: int | None = None
+) -> Dices:
+    """Dice of each structure of one exam; NaN where neither map shows it.
+
+    Voxels whose reference is `ignore` do not count.
+    """
     rows = []
+    if ignore is not None:
+        predicted = np.where(reference == ignore, 0, predicted)
     for structure in structures:
         p, r = predicted == structure, reference == structure
         total = int(p.sum()) + int(r.sum())
@@ -162,6 +173,7 @@ def _try_step(
     so_far: CleanUp,
     labels: Sequence[int],
     structures: Sequence[int],
+    ignore: int | None,
 ) -> tuple[Dices, Dices]:
     """Mean Dice of each structure without and with one more step."""
     before, after = [], []
@@ -172,8 +184,9 @@ def _try_step(
                 f"{reference.shape}."
             )
         cleaned = so_far.apply(predicted)
-        before.append(dice_of(cleaned, reference, structures))
-        after.append(dice_of(keep_largest_component(cleaned, labels), reference, structures))
+        before.append(dice_of(cleaned, reference, structures, ignore))
+        kept = keep_largest_component(cleaned, labels)
+        after.append(dice_of(kept, reference, structures, ignore))
     if not before:
         raise ValueError("There are no exams to decide the clean-up by.")
     return mean_dice(np.stack(before)), mean_dice(np.stack(after))

@@ -9,6 +9,9 @@ from tworulers.recipe.topology import divisor_of
 
 Axes = tuple[int, ...]
 
+IGNORE = "ignore"
+"""The label of voxels that nobody annotated, by nnU-Net's name for it."""
+
 
 @dataclass(frozen=True)
 class DatasetFacts:
@@ -26,17 +29,17 @@ class DatasetFacts:
     @property
     def ignore_label(self) -> int | None:
         """The value that marks voxels without annotation, if there is one."""
-        return self.labels.get("ignore")
+        return self.labels.get(IGNORE)
 
     @property
     def n_classes(self) -> int:
         """Channels of the network's heads: every label but `ignore`."""
-        return len(self.labels) - ("ignore" in self.labels)
+        return len(self.labels) - (IGNORE in self.labels)
 
     @property
     def foreground(self) -> tuple[int, ...]:
         """Values of the structures, ascending: neither background nor ignore."""
-        return tuple(sorted(v for k, v in self.labels.items() if v != 0 and k != "ignore"))
+        return tuple(sorted(v for k, v in self.labels.items() if v != 0 and k != IGNORE))
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,13 @@ class Geometry:
 class PreparedLabel:
     """A label on the array's grid (int8, -1 outside the body) and sampled voxels of each structure.
 
-    `locations` maps a structure's value to (n, 3) voxel indices, empty where it is absent.
+    `locations` maps a structure's value to (n, 3) voxel indices, empty where it is absent. `annotated` are
+    such voxels of all that somebody annotated, background too; None where all voxels count as it.
     """
 
     array: npt.NDArray[np.int8]
     locations: Mapping[int, npt.NDArray[np.int32]]
+    annotated: npt.NDArray[np.int32] | None = None
 
 
 def preprocess_image(
@@ -132,7 +134,9 @@ def preprocess_image(
     return np.ascontiguousarray(resampled, dtype=np.float32), geometry
 
 
-def preprocess_label(label: Array, geometry: Geometry, structures: Sequence[int]) -> PreparedLabel:
+def preprocess_label(
+    label: Array, geometry: Geometry, structures: Sequence[int], ignore: int | None = None
+) -> PreparedLabel:
     """Bring an exam's label to the grid of its prepared image.
 
     Parameters
@@ -143,6 +147,8 @@ def preprocess_label(label: Array, geometry: Geometry, structures: Sequence[int]
         What `preprocess_image` returned for the exam.
     structures
         Values of the foreground structures.
+    ignore
+        The value of voxels that nobody annotated, if there is one.
 
     Raises
     ------
@@ -156,10 +162,11 @@ def preprocess_label(label: Array, geometry: Geometry, structures: Sequence[int]
             f"The label has {label.shape} voxels, the image {tuple(backward)}: they must be on "
             "one grid."
         )
-    unknown = sorted(set(np.unique(array).tolist()) - {0, *structures})
-    if unknown or max(structures) > 127:
+    known = {*structures} if ignore is None else {*structures, ignore}
+    unknown = sorted(set(np.unique(array).tolist()) - {0, *known})
+    if unknown or max(known) > 127:
         raise ValueError(
-            f"The label holds {unknown}; expected 0 and {sorted(structures)} (at most 127)."
+            f"The label holds {unknown}; expected 0 and {sorted(known)} (at most 127)."
         )
     cropped = array[geometry.slices].astype(np.int8)
     if geometry.inside is not None:
@@ -167,20 +174,33 @@ def preprocess_label(label: Array, geometry: Geometry, structures: Sequence[int]
     prepared = np.ascontiguousarray(
         resample_label(cropped, geometry.shape, geometry.spacing, geometry.target)
     )
-    return PreparedLabel(prepared, sample_locations(prepared, structures))
-
-
-def sample_locations(label: Array, structures: Sequence[int]) -> dict[int, npt.NDArray[np.int32]]:
-    """Draw voxels of each structure without replacement: all up to 10,000, then 1 % at least."""
     generator = np.random.RandomState(LOCATION_SEED)
-    locations = {}
-    for structure in structures:
-        voxels = np.argwhere(label == structure).astype(np.int32)
-        n = max(min(LOCATIONS, len(voxels)), int(np.ceil(len(voxels) * LOCATION_SHARE)))
-        if n:
-            voxels = voxels[generator.choice(len(voxels), n, replace=False)]
-        locations[int(structure)] = voxels
-    return locations
+    locations = sample_locations(prepared, structures, generator)
+    if ignore is None:
+        return PreparedLabel(prepared, locations)
+    # In nnU-Net's order, so that the same voxels are drawn.
+    annotated = [np.flatnonzero(prepared == value) for value in (-1, 0, *structures)]
+    voxels = _sample(np.concatenate(annotated), prepared.shape, generator)
+    return PreparedLabel(prepared, locations, voxels)
+
+
+def sample_locations(
+    label: Array, structures: Sequence[int], generator: np.random.RandomState | None = None
+) -> dict[int, npt.NDArray[np.int32]]:
+    """Draw voxels of each structure without replacement: all up to 10,000, then 1 % at least."""
+    generator = generator or np.random.RandomState(LOCATION_SEED)
+    return {
+        int(structure): _sample(np.flatnonzero(label == structure), label.shape, generator)
+        for structure in structures
+    }
+
+
+def _sample(
+    voxels: npt.NDArray[np.int64], shape: tuple[int, ...], generator: np.random.RandomState
+) -> npt.NDArray[np.int32]:
+    n = max(min(LOCATIONS, len(voxels)), int(np.ceil(len(voxels) * LOCATION_SHARE)))
+    drawn = voxels[generator.choice(len(voxels), n, replace=False)] if n else voxels
+    return np.stack(np.unravel_index(drawn, shape), axis=1).astype(np.int32)
 
 
 def normalise(

@@ -73,12 +73,15 @@ def draw_crop(
     """Draw the box of one sample.
 
     A forced box is centred on a random voxel of a random structure that the exam has, and may
-    stick out of the array; an exam without any structure is cut at random.
+    stick out of the array. Every other one is cut at random, or, where voxels are marked as not
+    annotated, centred on a random voxel of the others; an exam without any is cut at random.
     """
     lowest, highest = corner_bounds(exam.label.shape, sampled, final)
     present = [value for value, voxels in sorted(exam.locations.items()) if len(voxels)]
+    voxels = exam.annotated
     if forced and present:
         voxels = exam.locations[present[rng.integers(len(present))]]
+    if voxels is not None and len(voxels):
         voxel = voxels[rng.integers(len(voxels))]
         return Crop(centre_on(voxel, lowest, sampled), tuple(sampled))
     corner = tuple(

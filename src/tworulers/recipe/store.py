@@ -32,6 +32,9 @@ LEVEL = 1
 """How hard files are packed: maps of probabilities in a fifth of the time that zlib's own choice takes, 5 % larger."""
 
 
+ANNOTATED = "annotated"
+
+
 @dataclass(frozen=True)
 class StoredExam:
     """An exam whose arrays are mapped anew at each access.
@@ -60,6 +63,13 @@ class StoredExam:
         path = self.labels / f"{self.exam_id}.npz"
         with reading(path, "train", self.exam_id), np.load(path) as stored:
             return {int(k): stored[k] for k in stored.files if k.lstrip("-").isdigit()}
+
+    @cached_property
+    def annotated(self) -> Array | None:
+        """Sampled voxels of all that somebody annotated; None where every voxel counts as annotated."""
+        path = self.labels / f"{self.exam_id}.npz"
+        with reading(path, "train", self.exam_id), np.load(path) as stored:
+            return stored[ANNOTATED] if ANNOTATED in stored.files else None
 
     @property
     def original(self) -> npt.NDArray[np.uint8]:
@@ -152,10 +162,10 @@ def store_label(folder: Path, exam_id: str, prepared: PreparedLabel, original: A
     """Write an exam's prepared label, its locations, and the label on its own grid."""
     written = _save(folder / f"{exam_id}.npy", prepared.array)
     small = max(prepared.array.shape) < np.iinfo(np.int16).max
-    locations = {
-        str(value): voxels.astype(np.int16 if small else np.int32)
-        for value, voxels in prepared.locations.items()
-    }
+    index = np.int16 if small else np.int32
+    locations = {str(value): voxels.astype(index) for value, voxels in prepared.locations.items()}
+    if prepared.annotated is not None:
+        locations[ANNOTATED] = prepared.annotated.astype(index)
     kept = {**locations, "original": original.astype(np.uint8), SUM: np.asarray(written)}
     _save_many(folder / f"{exam_id}.npz", kept)
 

@@ -143,7 +143,7 @@ def predict_validation(
         for e in exams
     )
     for exam, prediction in zip(exams, predictor.predict_exams(prepared), strict=True):
-        dices = dice_of(prediction.label_map, exam.original, facts.foreground)
+        dices = dice_of(prediction.label_map, exam.original, facts.foreground, facts.ignore_label)
         rows += [
             (exam.exam_id, names[value], float(dice))
             for value, dice in zip(facts.foreground, dices, strict=True)

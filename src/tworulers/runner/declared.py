@@ -1,4 +1,4 @@
-"""Structures that the configuration leaves to the `dataset.json` of the data."""
+"""Structures, and the value of unannotated voxels, that the configuration leaves to the `dataset.json` of the data."""
 
 import os
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from tworulers.ingest.dataset_json import read_dataset_json
-from tworulers.ingest.faults import refuse
+from tworulers.ingest.faults import IngestError, refuse
 
-STRUCTURES = "dataset.structures"
+STRUCTURES, IGNORED = "dataset.structures", "dataset.ignore"
 
 
 def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
@@ -25,7 +25,9 @@ def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
     ------
     ValueError : no such file, or one that cannot be used; says what to set.
     """
-    if not any(name == STRUCTURES or STRUCTURES.startswith(f"{name}.") for name in reads):
+    if _is_read(IGNORED, reads):
+        declare_ignored(config)
+    if not _is_read(STRUCTURES, reads):
         return
     source = OmegaConf.select(config, "dataset.source", throw_on_missing=False)
     if source is None or OmegaConf.select(config, STRUCTURES):
@@ -45,3 +47,27 @@ def declare_structures(config: DictConfig, reads: tuple[str, ...]) -> None:
     declared = read_dataset_json(root)
     refuse(*declared.faults)
     OmegaConf.update(config, STRUCTURES, declared.structures, force_add=True)
+
+
+def declare_ignored(config: DictConfig) -> None:
+    """Take the value of unannotated voxels from the data's `dataset.json`, unless it is given or replaced by another.
+
+    A file that cannot be read is left to whoever needs it.
+    """
+    given = OmegaConf.select(config, "dataset.root")
+    if given is None or OmegaConf.select(config, IGNORED) is not None:
+        return
+    root = Path(os.path.expandvars(given)).expanduser()
+    if not (root / "dataset.json").is_file():
+        return
+    try:
+        declared = read_dataset_json(root).ignore
+    except IngestError:
+        return
+    replaced = OmegaConf.select(config, "dataset.reading.label_map") or {}
+    if declared is not None and declared not in replaced:
+        OmegaConf.update(config, IGNORED, declared, force_add=True)
+
+
+def _is_read(setting: str, reads: tuple[str, ...]) -> bool:
+    return any(name == setting or setting.startswith(f"{name}.") for name in reads)

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from tworulers.schema.file_names import find_name_fault, name_file
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.stored_values import write_values
 
 CODES_FOR_NOTHING = ("", "NA", "N/A", "nan", "none", "null", "<NA>", "-", "--", "?", ".")
@@ -110,24 +111,6 @@ class Attributes:
 
 
 @dataclass
-class Phantom:
-    """The synthetic cervical-spine cohort: its size, its grid and the knobs of what it shows."""
-
-    patients: int = 1232
-    gold_patients: int = 481
-    exams: int = 1255
-    shape: list[int] = field(default_factory=lambda: [10, 120, 72])
-    spacing: list[float] = field(default_factory=lambda: [4.0, 1.25, 1.25])
-    age_contrast: float = 0.50
-    expert_offset_mm: float = 0.40
-    expert_sloppiness_mm: float = 0.34
-    expert_sloppiness_spread: float = 0.90
-    expert_sloppiness_cap_mm: float = 2.0
-    seed: int = 0
-    expert_seed: int = 0
-
-
-@dataclass
 class Reading:
     """How the files of a source are found and read, where its layout leaves a choice.
 
@@ -171,6 +154,9 @@ class Dataset:
     source: str = UNSET
     root: str | None = None
     structures: dict[str, int] = field(default_factory=dict)
+    ignore: int | None = None
+    """The value of voxels that nobody annotated, the one after those of the structures; as `dataset.json` declares
+    `ignore` where it does. They are neither learnt from nor judged."""
     channels: list[str] = field(default_factory=lambda: ["MRI"])
     gold_share: float | None = None
     truth: str | None = None
@@ -179,6 +165,11 @@ class Dataset:
     caveat: str = ""
     reading: Reading = field(default_factory=Reading)
     phantom: Phantom = field(default_factory=Phantom)
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values beside 0 that a label map may hold: of the structures, and of voxels without annotation."""
+        return (*self.structures.values(), *([] if self.ignore is None else [self.ignore]))
 
     @property
     def made(self) -> bool:

@@ -82,7 +82,7 @@ def check_labels(shipped: pd.DataFrame, settings: Settings, layout: Layout) -> N
     labels = locate_labels(layout, shipped)
     for exam, image in track(images.items(), len(images), "checking labels"):
         try:
-            label = read_label(labels[exam], settings.dataset.structures.values())
+            label = read_label(labels[exam], settings.dataset.values)
             if not same_grid(label, read_header(image)):
                 faults.append(f"{label.path} is not on the grid of {image}")
         except ImageError as error:

@@ -8,7 +8,7 @@ from tworulers.io.paths import Layout
 from tworulers.io.records import folder_written_beside
 from tworulers.io.results import read_cohort, read_splits
 from tworulers.recipe.override import override_plans
-from tworulers.recipe.plan import DatasetFacts
+from tworulers.recipe.plan import IGNORE, DatasetFacts
 from tworulers.recipe.planner import plan_dataset
 from tworulers.runner.console import show_table
 from tworulers.runner.run import run_stage
@@ -25,10 +25,12 @@ def plan(settings: Settings, layout: Layout) -> tuple[Path, RunRecord]:
         ExamFiles(exam, images[exam], labels.get(exam))
         for exam in list_development(read_splits(layout), settings.grid.regimes)
     ]
+    ignore = settings.dataset.ignore
+    ignored = {} if ignore is None else {IGNORE: ignore}
     facts = DatasetFacts(
         name=settings.dataset.name,
         channel_names=tuple(settings.dataset.channels),
-        labels={"background": 0, **settings.dataset.structures},
+        labels={"background": 0, **settings.dataset.structures, **ignored},
         num_training=len(exams),
     )
     fingerprint = measure_exams(exams, len(facts.channel_names), settings.processes)

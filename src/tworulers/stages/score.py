@@ -85,6 +85,8 @@ def score_by(
             audit=audit,
             change=kind.changes(exam),
             trust_grid=settings.dataset.reading.trust_grid,
+            ignore=settings.dataset.ignore,
+            own=kind.material.labels.get(exam),
         )
         for exam in exams
     ]

@@ -83,7 +83,7 @@ def _train_folds(
     regime, name = settings.regime.name, settings.configuration.name
     _, facts = load_plans(layout, settings.recipe.name)
     prepared, images = scratch / "labels", layout.arrays(name)
-    prepare_labels(inputs.labels, prepared, images, facts.foreground, settings.processes)
+    prepare_labels(inputs.labels, prepared, images, facts, settings.processes)
     tasks = list_tasks(inputs.folds, settings, layout, scratch, prepared, folder)
     result = layout.results.model(regime, name)
     shown = showing_training(

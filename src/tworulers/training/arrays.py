@@ -11,7 +11,7 @@ from tworulers.io.pool import map_in_pool
 from tworulers.io.records import made_by, require
 from tworulers.io.resume import digest
 from tworulers.progress import say
-from tworulers.recipe.plan import Plans
+from tworulers.recipe.plan import DatasetFacts, Plans
 from tworulers.recipe.preprocess import preprocess_image, preprocess_label
 from tworulers.recipe.store import (
     is_stored,
@@ -59,11 +59,11 @@ def prepare_labels(
     labels: Mapping[str, Path],
     folder: Path,
     images: Path,
-    structures: Sequence[int],
+    facts: DatasetFacts,
     processes: int,
 ) -> int:
     """Bring labels to the grid of their prepared images, and return how many there were to be done."""
-    prepare = partial(_prepare_label, folder, images, structures)
+    prepare = partial(_prepare_label, folder, images, facts.foreground, facts.ignore_label)
     return _prepare(labels, folder, prepare, processes, "preparing labels")
 
 
@@ -103,10 +103,12 @@ def _prepare_image(
     store_image(folder, item[0], array, geometry, dtype)
 
 
-def _prepare_label(folder: Path, images: Path, structures: Sequence[int], item: Item) -> None:
-    label = read_reference(item[1], structures)
+def _prepare_label(
+    folder: Path, images: Path, structures: Sequence[int], ignore: int | None, item: Item
+) -> None:
+    label = read_reference(item[1], [*structures, *([] if ignore is None else [ignore])])
     geometry = load_geometry(images, item[0])
-    store_label(folder, item[0], preprocess_label(label, geometry, structures), label)
+    store_label(folder, item[0], preprocess_label(label, geometry, structures, ignore), label)
 
 
 def digest_arrays(folders: Mapping[str, Path], exams: Collection[str], layout: Layout) -> str:

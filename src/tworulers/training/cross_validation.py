@@ -97,7 +97,7 @@ def choose_members(settings: Settings, layout: Layout) -> tuple[Choice, dict[str
         exams = open_validation(settings, layout, pair)
         described = f"fusing {' and '.join(pair)}"
         rows = [
-            dice_of(predicted, reference, structures)
+            dice_of(predicted, reference, structures, settings.dataset.ignore)
             for predicted, reference in track(exams, len(exams.labels), described)
         ]
         candidates[pair] = float(np.nanmean(mean_dice(np.stack(rows))))
@@ -116,5 +116,6 @@ def choose_cleanup(settings: Settings, layout: Layout, members: tuple[str, ...])
     if kind == "rule" and learns_from_all(settings):
         return CleanUp((), f"no clean-up, {NONE_LEFT}")
     if kind == "rule":
-        return decide_cleanup(open_validation(settings, layout, members), structures)
+        exams = open_validation(settings, layout, members)
+        return decide_cleanup(exams, structures, settings.dataset.ignore)
     raise ValueError(f"recipe.cleanup is {kind!r}; expected forced, rule or none")

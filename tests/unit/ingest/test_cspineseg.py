@@ -11,8 +11,9 @@ import pytest
 from tworulers.ingest.assemble import Ingested
 from tworulers.ingest.cspineseg import read_structured
 from tworulers.ingest.read import ingest
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.settings import Provenance
-from tworulers.schema.sources import Dataset, Phantom, Reading
+from tworulers.schema.sources import Dataset, Reading
 
 ROOT = Path(__file__).parents[3]
 STRUCTURES = {"vb": 1, "disc": 2}

@@ -12,7 +12,7 @@ from tworulers.phantom.exams import make_exam
 from tworulers.phantom.people import draw_people
 from tworulers.phantom.randomness import open_stream, smooth_field
 from tworulers.phantom.shape import voxel_centres
-from tworulers.schema.sources import Phantom
+from tworulers.schema.phantom_settings import Phantom
 
 SETTINGS = Phantom(patients=62, gold_patients=24, exams=65)
 

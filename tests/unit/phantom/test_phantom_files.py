@@ -12,8 +12,9 @@ from tworulers.io.paths import Layout
 from tworulers.phantom.exams import make_exam
 from tworulers.phantom.files import exclude_localizers, make_phantom
 from tworulers.phantom.people import draw_people
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.settings import Settings
-from tworulers.schema.sources import Attributes, Dataset, Grouping, Phantom
+from tworulers.schema.sources import Attributes, Dataset, Grouping
 from tworulers.schema.table_models import Cohort, Exclusions, check_table
 from tworulers.stages.cohort import cohort
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tworulers.phantom.people import draw_people, is_localizer
-from tworulers.schema.sources import Phantom
+from tworulers.schema.phantom_settings import Phantom
 from tworulers.schema.table_models import Cohort
 from tworulers.schema.tables import parse_axes
 

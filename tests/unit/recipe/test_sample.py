@@ -40,7 +40,8 @@ def test_forced_positions_equal_recorded_ones() -> None:
 
 def exam(label: np.ndarray) -> Any:
     locations = {v: np.argwhere(label == v).astype(np.int32) for v in (1, 2)}
-    return SimpleNamespace(image=label[None].astype(float), label=label, locations=locations)
+    image = label[None].astype(float)
+    return SimpleNamespace(image=image, label=label, locations=locations, annotated=None)
 
 
 def test_forced_crops_hold_a_drawn_structure_and_visit_all() -> None:

@@ -67,7 +67,7 @@ TABLE = {
     ),
     "plan": Wiring(
         reads=(
-            *("dataset.name", "dataset.channels", "dataset.structures"),
+            *("dataset.name", "dataset.channels", "dataset.structures", "dataset.ignore"),
             *("recipe.name", "recipe.preset", "recipe.batch_coverage", "recipe.plan"),
             "recipe.memory_gb",
             "grid.regimes",
@@ -93,7 +93,7 @@ TABLE = {
     ),
     "annotate": Wiring(
         reads=(
-            *("dataset.name", "dataset.structures", "regime.name"),
+            *("dataset.name", "dataset.structures", "dataset.ignore", "regime.name"),
             *(*NETWORKS, "recipe.cleanup", "grid.configurations", "grid.teacher"),
             *("inference.mirror", "inference.tile_step", "inference.precision"),
         ),
@@ -103,7 +103,7 @@ TABLE = {
     ),
     "select": Wiring(
         reads=(
-            *("dataset.name", "dataset.structures", "regime.name"),
+            *("dataset.name", "dataset.structures", "dataset.ignore", "regime.name"),
             *("recipe.cleanup", "recipe.select", "grid.configurations"),
         ),
         told=("grid.folds",),
@@ -124,7 +124,7 @@ TABLE = {
     ),
     "score": Wiring(
         reads=(
-            *("dataset.name", "dataset.structures", "dataset.truth"),
+            *("dataset.name", "dataset.structures", "dataset.ignore", "dataset.truth"),
             "dataset.reading.trust_grid",
             *("regime", "ruler", "attributes"),
             *("audit.metrics", "audit.extra_metrics", "audit.levels_of", "audit.min_component_mm3"),
