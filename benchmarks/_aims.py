@@ -51,17 +51,17 @@ PAPER_STEP_S = 0.58
 ROWS = {
     "score_surface_distance": Planned(
         SCORE,
-        "one exam 512 x 512 x 15, two structures: Dice, nDSC, three HD95 and surface Dice",
+        "one exam 512 x 512 x 15, two structures: Dice, three HD95, surface Dice, mean distance",
         "surface-distance, HD95 alone",
         Aim(3.5),
-        "nearest-surface search and the patterns of voxels around each corner",
+        "looking around surface points, and finding the surfaces",
     ),
     "score_monai": Planned(
         SCORE,
         "the same",
         "MONAI, voxel HD95 alone",
         Aim(4.5),
-        "nearest-surface search and the patterns of voxels around each corner",
+        "looking around surface points, and finding the surfaces",
     ),
     "score_228": Planned(
         SCORE,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from _sides import serve
 
+RULERS = ("expert", "machine")
+SPINE = {"vb": 1, "disc": 2}
 METRICS = ("dice", "hd95", "hd95_voxel", "hd95_pooled", "surface_dice", "mean_surface_distance")
 
 
@@ -66,6 +71,55 @@ def score_monai(file: str, times: int) -> dict[str, Any]:
     return {"hd95_voxel": found[0].tolist()}
 
 
+def score_many_ours(folder: str, processes: int) -> dict[str, Any]:
+    """Score every exam of a folder by both of its rulers, as `tworulers.stages.score` does."""
+    from joblib.externals.loky import get_reusable_executor
+
+    from tworulers.ingest.scoring import ScoreTask, score_exams
+    from tworulers.schema.settings import Audit
+
+    asked = Audit(metrics=["dice", "hd95"])
+    found = {}
+    for ruler in RULERS:
+        tasks = [
+            ScoreTask(path.name, "gold", path, Path(folder, ruler, path.name), None, SPINE, asked)
+            for path in sorted(Path(folder, "prediction").iterdir())
+        ]
+        rows = score_exams(tasks, processes)
+        found[ruler] = rows[(rows["metric"] == "hd95") & rows["structure"].isin(SPINE)]["value"]
+    get_reusable_executor().shutdown()  # its workers are counted once they have ended
+    return {ruler: values.tolist() for ruler, values in found.items()}
+
+
+def score_many_peer(folder: str, processes: int) -> dict[str, Any]:
+    """Dice and HD95 of the same, by a loop over surface-distance in as many processes."""
+    found = {}
+    with ProcessPoolExecutor(processes) as pool:
+        for ruler in RULERS:
+            names = sorted(path.name for path in Path(folder, "prediction").iterdir())
+            pairs = [
+                (str(Path(folder, "prediction", x)), str(Path(folder, ruler, x))) for x in names
+            ]
+            found[ruler] = [value for exam in pool.map(_score_pair, pairs) for value in exam]
+    return found
+
+
+def _score_pair(pair: tuple[str, str]) -> list[float]:
+    import nibabel
+    import surface_distance
+
+    prediction, reference = (nibabel.load(path) for path in pair)
+    spacing = reference.header.get_zooms()
+    drawn, found = (np.asarray(one.dataobj) for one in (reference, prediction))
+    values = []
+    for value in SPINE.values():
+        masks = drawn == value, found == value
+        surface_distance.compute_dice_coefficient(*masks)
+        measured = surface_distance.compute_surface_distances(*masks, spacing)
+        values.append(float(surface_distance.compute_robust_hausdorff(measured, 95)))
+    return values
+
+
 _KEPT: dict[str, dict[str, Any]] = {}
 
 
@@ -79,5 +133,14 @@ def _load(file: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sides = {"ours": score_ours, "surface_distance": score_surface_distance, "monai": score_monai}
-    serve({"score": sides[sys.argv[1]]})
+    side = sys.argv[1]
+    many = {"ours_many": score_many_ours, "peer_many": score_many_peer}
+    if side in many:
+        Path(sys.argv[4]).write_text(json.dumps(many[side](sys.argv[2], int(sys.argv[3]))))
+    else:
+        one = {
+            "ours": score_ours,
+            "surface_distance": score_surface_distance,
+            "monai": score_monai,
+        }
+        serve({"score": one[side]})
