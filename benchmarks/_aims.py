@@ -65,7 +65,7 @@ ROWS = {
     ),
     "score_228": Planned(
         SCORE,
-        "228 exams by 2 rulers, read and scored, two processes",
+        "exams of that size by 2 rulers, read and scored, 2 processes (the aim is for 228 exams)",
         "a loop over surface-distance with as many processes",
         Aim(3.5),
         "unpacking the files, then the surfaces",

@@ -128,6 +128,7 @@ def keep_turns(
     name: str, command: str, ours: list[Answer], peers: list[Answer], agreed: str, kept: Path | None
 ) -> None:
     """Keep what both sides took in their turns."""
-    told = f"benchmarks/run {command} --only {name} --repeats {len(ours)}"
+    data = "" if "paper" in name else " --data Task04_Hippocampus"
+    told = f"benchmarks/run {command}{data} --peer PYTHON --only {name} --repeats {len(ours)}"
     seconds = list_seconds(ours), list_seconds(peers)
     keep_row(Row(name, told, *seconds, find_peak(ours), find_peak(peers), agreed), kept)

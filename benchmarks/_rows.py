@@ -121,5 +121,10 @@ def tell_spread(values: Sequence[float]) -> str:
     return f"{text} ({_write(min(values))}-{_write(max(values))})" if len(values) > 1 else text
 
 
+def tell_apart(apart: float, unit: str = "") -> str:
+    """Say how far apart two results are: `exactly equal`, or `equal to 3e-08 mm`."""
+    return f"equal to {apart:.0e} {unit}".strip() if apart else "exactly equal"
+
+
 def _write(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"

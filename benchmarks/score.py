@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from _made import SPINE, SPINE_SPACING, make_blocks, make_spine, write_map
-from _rows import WALL, Row, keep_row
+from _rows import WALL, Row, keep_row, tell_apart
 from _score_side import RULERS
 from _sides import Side, find_peak, list_seconds, take_turns
 from _timing import Cost, run_process
@@ -54,7 +54,7 @@ def measure_one(options: argparse.Namespace, folder: Path) -> None:
         seconds = {
             name: tuple(one / TIMES for one in list_seconds(told)) for name, told in answers.items()
         }
-        agreed = f"{metric} of both structures ({values[0]:.4g} and {values[1]:.4g} mm) is equal to {apart:.0e} mm"
+        agreed = f"{metric} of both structures ({values[0]:.4g} and {values[1]:.4g} mm) is {tell_apart(apart, 'mm')}"
         keep_row(
             Row(
                 f"score_{peer}",
@@ -93,7 +93,7 @@ def measure_many(options: argparse.Namespace, folder: Path) -> None:
     command = (
         f"benchmarks/run score --only many --exams {options.exams} --repeats {options.repeats}"
     )
-    compared = f"HD95 of {options.exams} exams by {len(RULERS)} rulers is equal to {apart:.0e} mm"
+    compared = f"HD95 of {options.exams} exams by {len(RULERS)} rulers is {tell_apart(apart, 'mm')}"
     seconds = [tuple(one.cpu_seconds for one in costs[name]) for name in costs]
     peaks = [max(one.peak_gib for one in costs[name]) * 1024 for name in costs]
     keep_row(Row("score_228", command, *seconds, *peaks, compared), options.keep)
