@@ -15,7 +15,9 @@ import pytest
 import torch
 from recipe_toy import EXAMS, FACTS, RECIPE, SHAPE, make_plans, make_task
 
-from tworulers.recipe.module import EpochRecord
+from tworulers.recipe.data import Batch
+from tworulers.recipe.derived import feature_map_estimate
+from tworulers.recipe.module import EpochRecord, SegmentationModule
 from tworulers.recipe.parallel import FoldError, run_folds
 from tworulers.recipe.predict import load_member
 from tworulers.recipe.schedule import learning_rate
@@ -133,11 +135,76 @@ def test_samples_in_one_memory_are_counted(changes: dict[str, Any], samples: int
     assert share_batch("fold", 6, replace(Trainer(), **changes)) == samples
 
 
-def test_a_batch_with_fewer_samples_than_processes_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"devices": 2, "gradient_accumulation": 2}, "by 2 processes in 2 parts each"),
+        ({"nodes": 3}, "by 3 processes in 1 parts each"),
+        ({"devices": 2, "nodes": 2}, "by 4 processes in 1 parts each"),
+    ],
+)
+def test_a_batch_with_fewer_samples_than_processes_is_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
     task = make_task(tmp_path)
-    task = replace(task, trainer=replace(task.trainer, devices=2, gradient_accumulation=2))
-    with pytest.raises(ValueError, match=r"a batch of 2 cannot be shared by 2 processes in 2 part"):
+    task = replace(task, trainer=replace(task.trainer, **changes))
+    with pytest.raises(ValueError, match=f"a batch of 2 cannot be shared {message}"):
         train_fold(task)
+    assert not Path(task.scratch).exists(), "before anything is made"
+
+
+def test_memory_is_judged_by_precision_and_by_what_is_there_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = make_task(tmp_path, recipe=replace(RECIPE, epochs=1, iterations=1))
+    plan = make_plans().configuration("3d_fullres")
+    whole = feature_map_estimate(plan, FACTS.n_classes) * plan.batch_size * 4
+    monkeypatch.setattr("tworulers.recipe.train.find_memory", lambda trainer: whole // 2 + 1)
+    with pytest.raises(ValueError, match=r"batch 2 keeps at least"):
+        train_fold(task)
+    for run, changes in (
+        ("bf16", {"precision": "bf16-mixed"}),
+        ("parts", {"gradient_accumulation": 2}),
+    ):
+        output = str(tmp_path / run)
+        trainer = replace(task.trainer, **changes)
+        assert len(train_fold(replace(task, trainer=trainer, output=output)).curve) == 1
+
+
+def test_a_deterministic_training_asks_torch_for_it_and_learns_the_same(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, epochs=1, iterations=2)
+    plain = make_task(tmp_path, recipe=recipe, run="plain")
+    strict = make_task(tmp_path, recipe=recipe, run="strict")
+    strict = replace(strict, trainer=replace(strict.trainer, deterministic=True))
+    asked: list[bool] = []
+    try:
+        for task in (plain, strict):
+            train_fold(
+                task, lambda record: asked.append(torch.are_deterministic_algorithms_enabled())
+            )
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert asked == [False, True]
+    assert_same_outcome(plain, strict)
+
+
+def test_the_gradient_of_parts_is_that_of_the_batch_to_rounding() -> None:
+    plan = make_plans().configuration("3d_fullres")
+    assert not plan.batch_dice, "Dice is one a sample"
+    torch.manual_seed(0)
+    module = SegmentationModule(plan, RECIPE, Trainer(), n_channels=1, n_classes=3)
+    images = torch.randn(2, 1, *plan.patch_size)
+    labels = torch.randint(0, 3, (2, *plan.patch_size), dtype=torch.int8)
+    found = []
+    for parts in ([slice(0, 2)], [slice(0, 1), slice(1, 2)]):
+        module.zero_grad()
+        for part in parts:
+            loss = module.training_step(Batch(images[part], labels[part]), 0)
+            (loss / len(parts)).backward()
+        found.append([p.grad.clone() for p in module.parameters() if p.grad is not None])
+    assert len(found[0]) > 20
+    for whole, parted in zip(*found, strict=True):
+        torch.testing.assert_close(parted, whole, rtol=1e-4, atol=1e-6)
 
 
 def test_a_fold_starts_from_pretrained_weights_but_for_its_heads(tmp_path: Path) -> None:
