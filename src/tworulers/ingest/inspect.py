@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tworulers.ingest.channels import inspect_channels
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.geometry import check_affine, compare_grids, note_positions, orientation
 from tworulers.ingest.labels import read_mapped_label
@@ -33,6 +34,7 @@ class ExamFiles:
     full: bool
     trust_grid: bool = False
     references: tuple[Path, ...] = ()
+    channels: int = 1
     ignore: int | None = None
     """The value of voxels that nobody annotated, if there is one."""
 
@@ -90,6 +92,7 @@ def inspect_source(
             full=full,
             trust_grid=dataset.reading.trust_grid,
             ignore=dataset.ignore,
+            channels=len(dataset.channels),
             references=tuple(
                 files[str(row.exam_id)]
                 for files in source.references.values()
@@ -114,6 +117,9 @@ def inspect_exam(files: ExamFiles) -> Inspection:
     if image is not None and label is not None:
         shown = relative_to(label.path, files.root)
         faults += compare_grids(image, label, files.exam_id, shown, trusted=files.trust_grid)
+    if image is not None and files.channels > 1:
+        n, root = files.channels, files.root
+        faults += inspect_channels(files.exam_id, image, n, root, full=files.full)
     for path in files.references:
         _inspect_reference(path, image, files, faults)
     facts: dict[str, Any] = {}

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from tworulers.ingest.channels import refuse_several
 from tworulers.ingest.faults import Fault, FaultKind, refuse
 from tworulers.ingest.files_alone import FilesAlone, Pairs
 from tworulers.ingest.folders import IMAGES, is_debris, stem_of
@@ -23,7 +24,7 @@ _LABEL = re.compile(
 class LooseFiles(FilesAlone):
     """``<image>`` and ``<image>_seg...`` (or ``_label``, ``_mask``) at any depth of a folder."""
 
-    def pair(self, root: Path, dataset: Dataset) -> Pairs:  # noqa: ARG002
+    def pair(self, root: Path, dataset: Dataset) -> Pairs:
         """Pair images with labels by name.
 
         An image with several labels is not used, since nobody says which one judges; a label without an
@@ -49,7 +50,7 @@ class LooseFiles(FilesAlone):
                 images[stem_of(path)] = path
             else:
                 labels[match["image"]].append(path)
-        faults = find_equal_files(files, root)
+        faults = [*refuse_several(dataset.channels, "folder"), *find_equal_files(files, root)]
         pairs: dict[str, tuple[Path, Path]] = {}
         for name, found in sorted(labels.items()):
             shown = ", ".join(relative_to(path, root) for path in found)

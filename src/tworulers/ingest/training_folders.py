@@ -2,6 +2,7 @@
 
 from pathlib import Path, PurePosixPath
 
+from tworulers.ingest.channels import compare_channels, refuse_several
 from tworulers.ingest.dataset_json import Declared, read_dataset_json
 from tworulers.ingest.faults import Fault, FaultKind
 from tworulers.ingest.files_alone import FilesAlone, Pairs
@@ -26,6 +27,7 @@ class TrainingFolders(FilesAlone):
         images = list_images(root / "imagesTr", root)
         labels = list_images(root / "labelsTr", root)
         first, found = self.pick_images(images, declared.channels or dataset.channels)
+        found += self.compare_channels(declared, dataset)
         paired, unpaired = pair_by_name(first, labels, images.folder)
         faults = [*declared.faults, *images.faults, *labels.faults, *found, *unpaired]
         faults += [*self.compare(declared, set(paired)), *check_count(declared, len(paired))]
@@ -40,6 +42,10 @@ class TrainingFolders(FilesAlone):
         """Return the image of each exam, and what is wrong with the channels: every file is an image here."""
         return images.files, []
 
+    def compare_channels(self, declared: Declared, dataset: Dataset) -> list[Fault]:
+        """Refuse other channels than ``dataset.json`` declares."""
+        return compare_channels(declared.channels, dataset.channels, FILE)
+
     def compare(self, declared: Declared, paired: set[str]) -> list[Fault]:  # noqa: ARG002
         """List exams that only the folders or only ``dataset.json`` names."""
         return []
@@ -52,13 +58,9 @@ class NnunetRaw(TrainingFolders):
     def pick_images(
         self, images: Listing, channels: list[str]
     ) -> tuple[dict[str, Path], list[Fault]]:
-        """Take the first channel of each exam; more than one is not supported."""
+        """Take the first channel of each exam; the others are found beside it."""
         by_exam, faults = group_channels(images)
         wanted = list(range(len(channels)))
-        if len(wanted) > 1:
-            found = f"{len(wanted)} channels: {', '.join(channels)}"
-            mend = "several channels are not supported; keep one"
-            faults.append(Fault(FaultKind.PAIRING, "one channel", found, mend, FILE))
         mend = f"add the missing channel, or correct channel_names in {FILE}"
         faults += [
             Fault(FaultKind.PAIRING, f"channels {wanted}", f"{sorted(files)}", mend, exam=exam)
@@ -71,6 +73,11 @@ class NnunetRaw(TrainingFolders):
 @LAYOUTS.register("decathlon")
 class Decathlon(TrainingFolders):
     """A folder of the Medical Segmentation Decathlon: the same names in both folders, all of them listed."""
+
+    def compare_channels(self, declared: Declared, dataset: Dataset) -> list[Fault]:
+        """Refuse several channels, which this layout has in one file."""
+        several = max(declared.channels, dataset.channels, key=len)
+        return refuse_several(several, "decathlon")
 
     def compare(self, declared: Declared, paired: set[str]) -> list[Fault]:
         """List exams that only the folders or only ``dataset.json`` names."""
