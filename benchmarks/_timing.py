@@ -30,9 +30,12 @@ class Cost:
 
 
 def run_process(
-    command: Sequence[str], log: Path, environment: dict[str, str] | None = None
+    command: Sequence[str],
+    log: Path,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Cost:
-    """Run a command with one thread and measure it; the log keeps what it says.
+    """Run a command with one thread, in a folder where one is named, and measure it; the log keeps what it says.
 
     Raises
     ------
@@ -44,7 +47,12 @@ def run_process(
     with log.open("w") as stream:
         # Both sides end themselves when their standard input closes, so none outlives this process.
         process = subprocess.Popen(
-            command, env=settings, stdin=subprocess.PIPE, stdout=stream, stderr=subprocess.STDOUT
+            command,
+            env=settings,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
         )
         _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
