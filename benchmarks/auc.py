@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from pathlib import Path
 
 import numpy as np
+from _rows import WALL, Row, keep_row
 from _timing import peak_gib, write_range
 from sklearn.metrics import roc_auc_score
 
@@ -39,6 +41,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-loop", action="store_true", help="time the matrix alone")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="file that the row is added to")
     options = parser.parse_args()
 
     rng = np.random.default_rng(options.seed)
@@ -48,7 +51,7 @@ def main() -> None:
     if options.ties:
         score = np.floor(score * options.ties / 2)
 
-    ours, busy, ratios, peak = [], [], [], 0.0
+    ours, busy, loops, ratios, differences, peak = [], [], [], [], [], 0.0
     for repeat in range(options.repeats):
         start, cpu = time.perf_counter(), time.process_time()
         matrix = compute_matrix(stratify_scores(score, outcome, group))
@@ -60,8 +63,10 @@ def main() -> None:
             start = time.perf_counter()
             reference = loop_over_pairs(score, outcome, group, options.groups)
             loop = time.perf_counter() - start
+            loops.append(loop)
             ratios.append(loop / ours[-1])
             difference = np.abs(reference - matrix.cells).max()
+            differences.append(difference)
             line += f", double loop {loop:.2f} s, ratio {ratios[-1]:.1f}, differ {difference:.1e}"
         print(line, flush=True)
     print(
@@ -70,6 +75,13 @@ def main() -> None:
     )
     if ratios:
         print(f"double loop takes {write_range(ratios, 1)} times as long")
+        name = {10**6: "auc_1e6", 10**7: "auc_1e7"}.get(options.rows)
+        command = f"benchmarks/run auc --rows {options.rows} --groups {options.groups}"
+        agreed = f"Cells differ by {max(differences):.1e} at most."
+        row = Row(
+            name or "auc", command, tuple(ours), tuple(loops), peak * 1024, None, agreed, WALL
+        )
+        keep_row(row, options.keep if name else None)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,12 @@ part, are timed part by part.
 import argparse
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from _parts import watch_parts
+from _rows import Row, keep_row
 from _timing import peak_gib
 from scipy import stats
 
@@ -138,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60, help="wall-clock budget of the loop")
     parser.add_argument("--parts", action="store_true", help="time the parts alone, not the loop")
+    parser.add_argument("--keep", type=Path, help="file that the row is added to")
     asked = parser.parse_args()
     seconds = asked.seconds
     scores, groups = simulate()
@@ -166,7 +169,14 @@ def main() -> None:
     print(f"  from {ours.min():.1f} to {ours.max():.1f} s")
     print(f"plain loop, scaled from {len(loop)} tests of {draws} draws: {plain / 60:.0f} min")
     print(f"ratio {plain / audit:,.0f} (5 to 95 % of the loop's tests: {low:,.0f} to {high:,.0f})")
-    print(f"most memory of this process: {peak_gib() * 1024:,.0f} MiB")
+    peak = peak_gib() * 1024
+    print(f"most memory of this process: {peak:,.0f} MiB")
+    said = (
+        f"Scaled from {len(loop)} tests of {draws} draws; the loop's own answers are not compared."
+    )
+    keep_row(
+        Row("battery", "benchmarks/run battery", (audit,), (plain,), peak, None, said), asked.keep
+    )
 
 
 if __name__ == "__main__":
