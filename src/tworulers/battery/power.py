@@ -60,9 +60,7 @@ def _sum_ranks(
     """Give exams and rank sums of each group, both (k, draws), and the sum of cubed ties, (draws,)."""
     tied_at = np.diff(starts, append=len(tied))
     parts = np.add.reduceat(tied, starts, axis=0) if len(starts) < len(tied) else tied
-    rank = np.cumsum(parts, axis=0)
-    rank -= parts / 2
-    rank += tied.dtype.type(0.5)
+    rank = np.cumsum(parts, axis=0) - parts / 2 + np.asarray(0.5, dtype=tied.dtype)
     if len(starts) < len(tied):
         rank = np.repeat(rank, tied_at, axis=0)
     cubes = np.einsum("ij,ij,ij->j", parts, parts, parts)
