@@ -17,8 +17,10 @@ from tworulers.ingest.predictions import check_pairs
 from tworulers.ingest.read import find_layout
 from tworulers.ingest.score_table import pick_described, read_exam_table
 from tworulers.ingest.structure_names import (
+    find_ignored,
     find_names,
     interpret,
+    leave_out,
     name_after_files,
     name_after_values,
     number,
@@ -75,6 +77,7 @@ class Prepared:
     naming : where the structures' names are from, in a sentence; empty where they were asked for.
     notes : what is worth knowing.
     attributes : how exams are grouped, as far as they can be where that was asked for.
+    ignore : what stands for voxels that nobody annotated while they are scored, if there are any.
     """
 
     judges: dict[Side, Judge]
@@ -83,6 +86,7 @@ class Prepared:
     naming: str
     notes: list[Fault]
     attributes: Attributes
+    ignore: int | None = None
 
     @property
     def base(self) -> str:
@@ -113,12 +117,19 @@ def prepare(given: Predictions, attributes: Attributes, processes: int) -> Prepa
     models, references = count_values(sources, judges, structures, processes)
     if not structures:
         censuses = [*models.values(), *references.values()]
-        structures, naming = name_after_values(x for census in censuses for x in census.values)
+        values = (x for census in censuses for x in census.values if x != given.ignore)
+        structures, naming = name_after_values(values)
     own = {name: interpret(*_with(sources[name, ""], structures)) for name in given.all_models}
-    maps = {name: interpret(*_with(sources["", name], structures)) for name in given.references}
+    numbers, ignored = number(structures), find_ignored(given)
+    unseen = max(numbers.values(), default=0) + 1
+    maps = {
+        name: leave_out(
+            interpret(*_with(sources["", name], structures)), ignored, unseen, one.folder
+        )
+        for name, one in given.references.items()
+    }
     counted = [(models[name], own[name]) for name in models]
     counted += [(references[name], maps[name]) for name in references]
-    numbers = number(structures)
     found = [
         fault for census, meaning in counted for fault in check_values(census, meaning, numbers)
     ]
@@ -128,7 +139,8 @@ def prepare(given: Predictions, attributes: Attributes, processes: int) -> Prepa
         (model, name): replace(one, predicted=own[model], drawn=maps[name])
         for (model, name), one in judges.items()
     }
-    return Prepared(judges, people, numbers, naming, [*notes, *found], attributes)
+    marked = None if ignored is None else unseen
+    return Prepared(judges, people, numbers, naming, [*notes, *found], attributes, marked)
 
 
 def require_given(given: Predictions) -> None:

@@ -95,10 +95,10 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
             maps.get("reference", task.meaning),
             trust_grid=task.trust_grid,
         )
-        unseen = find_unseen(task, reference)
         if task.expert is not None:
             expert = read_label(task.expert, stands_for=maps.get("expert", task.meaning))
             expert = bring_together(expert, reference, trust_grid=task.trust_grid)
+        unseen = find_unseen(task, reference, prediction, expert)
     except ImageError as error:
         raise ImageError(f"exam {task.exam_id}: {error}", error.kind, error.found) from error
     drawn: NDArray[np.integer] = _blank(reference.array, unseen)
@@ -131,8 +131,10 @@ def score_exam(task: ScoreTask) -> pd.DataFrame:
     return rows
 
 
-def find_unseen(task: ScoreTask, reference: LabelVolume) -> NDArray[np.bool_] | None:
-    """Find the voxels of an exam that are not annotated, by its reference or by its own label map.
+def find_unseen(
+    task: ScoreTask, reference: LabelVolume, *others: LabelVolume | None
+) -> NDArray[np.bool_] | None:
+    """Find the voxels of an exam that are not annotated in any of its label maps, its own included.
 
     Raises
     ------
@@ -141,6 +143,9 @@ def find_unseen(task: ScoreTask, reference: LabelVolume) -> NDArray[np.bool_] | 
     if task.ignore is None:
         return None
     unseen: NDArray[np.bool_] = reference.array == task.ignore
+    for other in others:
+        if other is not None:
+            unseen |= other.array == task.ignore
     if task.own is not None and task.own != task.reference:
         own = read_label(task.own, stands_for=task.meaning)
         unseen |= bring_together(own, reference, trust_grid=task.trust_grid).array == task.ignore

@@ -55,6 +55,39 @@ def find_names(given: Predictions) -> tuple[dict[str, int], str]:
     return structures, f"{_count(structures)}, as {path} names them: {_list(structures)}"
 
 
+def find_ignored(given: Predictions) -> int | None:
+    """Return the stored value of voxels that nobody annotated: as asked, else as a `dataset.json` says."""
+    if given.ignore is not None or given.structures:
+        return given.ignore
+    folders = [source.folder for source in given.references.values()]
+    values = {read_dataset_json(path.parent).ignore for path in _find_declarations(folders)}
+    return values.pop() if len(values) == 1 else None
+
+
+def leave_out(meaning: ValueMap, ignore: int | None, number: int, folder: str) -> ValueMap:
+    """Let a stored value of a reference stand for voxels that nobody annotated.
+
+    Parameters
+    ----------
+    meaning : what its other values stand for.
+    ignore : the stored value; None leaves all as it is.
+    number : what it is replaced by while scored.
+    folder : of the reference, for the error.
+
+    Raises
+    ------
+    ValueError : the reference's files have no such value, being masks or probabilities of one structure.
+    """
+    if ignore is None:
+        return meaning
+    if meaning.files or meaning.threshold is not None:
+        raise ValueError(
+            f"predictions.ignore={ignore}: {folder} holds masks or probabilities of one structure, which no value "
+            "marks as not annotated; give it as label maps"
+        )
+    return replace(meaning, named={**meaning.named, ignore: number})
+
+
 def name_after_values(values: Iterable[int]) -> tuple[dict[str, int], str]:
     """Call the values found in label maps `label_1`, `label_2`, ..., and say so."""
     structures = {f"label_{value}": value for value in sorted(set(values))}

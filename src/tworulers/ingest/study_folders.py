@@ -62,6 +62,7 @@ def score_side(side: Side, ready: Prepared, settings: Settings) -> Scored:
             audit=settings.audit,
             label_maps=maps,
             trust_grid=settings.predictions.trust_grid,
+            ignore=ready.ignore,
         )
         for exam, prediction in one.predictions.items()
     ]
@@ -183,6 +184,7 @@ def _score_reference(
             audit=audit,
             label_maps={"prediction": drawn[name], "reference": drawn[by]},
             trust_grid=settings.predictions.trust_grid,
+            ignore=ready.ignore,
         )
         for exam, path in files[name].items()
         if exam in files[by]

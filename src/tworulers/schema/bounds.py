@@ -49,7 +49,9 @@ BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(("recipe.plan.blocks_per_stage", "recipe.plan.stages"), ONE_UP),
     **dict.fromkeys(("recipe.plan.space_to_depth", "recipe.validation_iterations"), ONE_UP),
     **dict.fromkeys(("trainer.threads", "trainer.parallel_folds", "trainer.nodes"), ONE_UP),
-    **dict.fromkeys(("trainer.gradient_accumulation", "dataset.ignore"), ONE_UP),
+    **dict.fromkeys(
+        ("trainer.gradient_accumulation", "dataset.ignore", "predictions.ignore"), ONE_UP
+    ),
     **dict.fromkeys(("trainer.checkpoint_every", "trainer.predict_batch"), ONE_UP),
     **dict.fromkeys(("use.bins", "dataset.phantom.patients", "dataset.phantom.exams"), ONE_UP),
     **dict.fromkeys(("dataset.phantom.shape", "audit.min_group"), ONE_UP),

@@ -303,6 +303,8 @@ class Predictions:
     """Folders of label maps that judge, by name, and who drew them: `gold` (experts), `silver` (a machine), ..."""
     structures: dict[str, int] = field(default_factory=dict)
     """The structures and their values in the label maps; without them, as a `dataset.json` beside the files has it."""
+    ignore: int | None = None
+    """The stored value of voxels that nobody annotated in a reference; else `dataset.json` says it."""
     label_map: dict[str, list[Any]] = field(default_factory=dict)
     """Stored values that stand for a structure or `background`: `{vb: ["1-7"], background: ["*"]}`, `*` all others."""
     cohort: str | None = None
