@@ -155,10 +155,10 @@ def _load(image: Any, path: Path) -> npt.NDArray[np.generic]:
     if not path.name.casefold().endswith((".gz", ".mgz")):
         return np.asanyarray(image.dataobj)
     with gzip.open(path) as stream:
-        holder = nib.FileHolder(fileobj=stream)
-        array: npt.NDArray[np.generic] = np.asanyarray(
-            type(image).from_file_map({"image": holder}).dataobj
-        )
+        told = image.dataobj
+        scaling = getattr(told, "slope", 1.0), getattr(told, "inter", 0.0)
+        layout = (told.shape, told.dtype, told.offset, *scaling)
+        array: npt.NDArray[np.generic] = np.asanyarray(type(told)(stream, layout))
         stream.read(1)
     return array
 
