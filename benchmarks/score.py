@@ -114,7 +114,7 @@ def measure_judge(options: argparse.Namespace, folder: Path) -> None:
         "expert: {folder: expert, provenance: gold}, machine: {folder: machine, provenance: silver}"
     )
     command = [
-        *(sys.executable, "-m", "tworulers.stages.judge", f"paths.root={folder}", "processes=2"),
+        *(sys.executable, "-m", "tworulers.stages.judge", "processes=2"),
         *(
             "predictions.name=large",
             "predictions.folder=prediction",
@@ -123,8 +123,8 @@ def measure_judge(options: argparse.Namespace, folder: Path) -> None:
         *(f"predictions.structures={{{structures}}}", "attributes.by=[sex]"),
         f"predictions.references={{{references}}}",
     ]
-    cost = run_process(command, folder / "log.txt")
-    (page,) = folder.rglob("index.html")
+    cost = run_process(command, folder / "log.txt", folder=folder)
+    page = next(folder.rglob("report/index.html"))
     agreed = f"No peer; the page has {len(page.read_text()) / 1e6:.1f} MB."
     told = "benchmarks/run score --only judge"
     row = Row("judge_large", told, (cost.seconds,), (), cost.peak_gib * 1024, None, agreed, WALL)
