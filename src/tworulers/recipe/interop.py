@@ -26,6 +26,7 @@ from tworulers.recipe.plan_json import (
     plans_to_json,
 )
 from tworulers.recipe.resenc import ConvNorm
+from tworulers.recipe.task import list_checkpoints
 from tworulers.schema.file_names import check_name
 from tworulers.schema.result_files import DATASET, PLANS
 
@@ -187,7 +188,7 @@ def load_trained_model(
     folder
         `<Trainer>__<plans>__<configuration>` in nnU-Net's results.
     folds
-        Names after `fold_`; None takes all that have the checkpoint.
+        Names after `fold_`; None takes all numbered ones that have the checkpoint, or `all` alone.
     checkpoint
         File name of the weights.
 
@@ -199,7 +200,7 @@ def load_trained_model(
         Files that cannot be used, or folds that were trained with different plans.
     """
     lacking = [n for n in (PLANS, DATASET) if not (folder / n).is_file()]
-    found = sorted(file.parent.name for file in folder.glob(f"fold_*/{checkpoint}"))
+    found = [file.parent.name for file in list_checkpoints(folder, checkpoint, folds or ())]
     wanted = found if folds is None else [f"fold_{fold}" for fold in folds]
     lacking += [f"{name}/{checkpoint}" for name in wanted if name not in found]
     if lacking or not wanted:

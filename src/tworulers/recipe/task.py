@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,3 +60,23 @@ def task_from_json(content: Mapping[str, Any]) -> FoldTask:
         "val": tuple(content["val"]),
     }
     return FoldTask(**fields)
+
+
+def list_checkpoints(model: Path, checkpoint: str, folds: Sequence[str] = ()) -> list[Path]:
+    """List the checkpoints of a trained model's folds that predict.
+
+    Parameters
+    ----------
+    model
+        A folder with `fold_<k>/<checkpoint>`.
+    checkpoint
+        File name of the weights.
+    folds
+        Names after `fold_` of those that predict. Where none is named, all numbered ones, as nnU-Net
+        does, and `fold_all` where there is no other.
+    """
+    found = {
+        file.parent.name.removeprefix("fold_"): file for file in model.glob(f"fold_*/{checkpoint}")
+    }
+    wanted = folds or [name for name in found if name != "all"] or list(found)
+    return [found[name] for name in sorted(wanted) if name in found]

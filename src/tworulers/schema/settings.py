@@ -78,8 +78,8 @@ class Regime:
     """What a model may learn from: the provenances of its training labels.
 
     `models` are folders of models that nnU-Net trained, one a configuration; nothing is trained then. `folds` names
-    those of them that predict (all where empty), `checkpoint` the file of a fold's weights, as nnU-Net calls them:
-    `checkpoint_final.pth` or `checkpoint_best.pth`, also of networks that were trained here.
+    those of them that predict (where empty, all numbered ones), `checkpoint` the file of a fold's weights by nnU-Net's
+    name: `checkpoint_final.pth` or `checkpoint_best.pth`, also of networks that were trained here.
     """
 
     name: str = UNSET

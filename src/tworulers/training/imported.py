@@ -11,6 +11,7 @@ from tworulers.io.resume import Stamp, digest_content, list_settings
 from tworulers.recipe.clean import CleanUp
 from tworulers.recipe.inference import predict_with
 from tworulers.recipe.plan import DatasetFacts, Plans
+from tworulers.recipe.task import list_checkpoints
 from tworulers.schema.result_files import DATASET, PLANS
 from tworulers.schema.settings import Recipe, Settings, Trainer
 from tworulers.training.plans import read_plans
@@ -70,8 +71,7 @@ class ImportedEnsemble:
         return {
             f"{name}/{file.parent.name}": file
             for name, folder in zip(self.configurations, self.folders, strict=True)
-            for file in sorted(folder.glob(f"fold_*/{self.checkpoint}"))
-            if not self.folds or file.parent.name.removeprefix("fold_") in self.folds
+            for file in list_checkpoints(folder, self.checkpoint, self.folds)
         }
 
     @property

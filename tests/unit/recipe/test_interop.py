@@ -189,3 +189,13 @@ def test_all_weights_that_do_not_fit_are_listed() -> None:
     weights = {"weight": torch.zeros(3, 4), "extra": torch.zeros(1)}
     with pytest.raises(ValueError, match=r"bias is missing; extra is not part .*; weight has"):
         load_weights(network, weights, "file")
+
+
+def test_the_network_of_all_exams_predicts_where_it_is_named_or_alone(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(MODEL, model)
+    shutil.copytree(model / "fold_0", model / "fold_all")
+    assert list(load_trained_model(model).networks) == ["0"]
+    assert list(load_trained_model(model, ["all"]).networks) == ["all"]
+    shutil.rmtree(model / "fold_0")
+    assert list(load_trained_model(model).networks) == ["all"]
