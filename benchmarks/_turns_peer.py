@@ -48,10 +48,10 @@ def preprocess(raw: str, preprocessed: str, plans: str, configuration: str) -> d
 _TRAINERS: dict[str, Any] = {}
 
 
-def step(settings: dict[str, Any], steps: int) -> dict[str, Any]:
+def step(settings: dict[str, Any], steps: int, anew: bool) -> dict[str, Any]:
     """Load batches and train on them, the first not counted; seconds of a step, and the losses."""
     key = json.dumps(settings)
-    if key not in _TRAINERS:
+    if anew or key not in _TRAINERS:
         _TRAINERS.clear()
         trainer = build_trainer(settings)
         trainer.on_train_start()

@@ -41,9 +41,9 @@ def measure(ground: Ground, name: str, repeats: int) -> tuple[list[Answer], list
     settings = step_settings(ground.arena, configuration)
     given = {"work": ground.work, "configuration": configuration, "trainer": trainer}
     ours, peers = [], []
-    for _ in range(repeats):
+    for repeat in range(repeats):
         ours.append(ground.ours.ask("step", steps=steps, **given, **ground.plans))
-        peers.append(ground.peer.ask("step", settings=settings, steps=steps))
+        peers.append(ground.peer.ask("step", settings=settings, steps=steps, anew=not repeat))
     return ours, peers
 
 
