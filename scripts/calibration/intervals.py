@@ -7,7 +7,7 @@ from calibration.rows import Row, Topic
 from tworulers.battery.differences import draw_locations, gap_interval
 from tworulers.stats.groups import GroupedSample
 from tworulers.stats.interval import Interval
-from tworulers.stats.rates import impact_ratio, newcombe_interval
+from tworulers.stats.rates import impact_ratio, newcombe_intervals
 from tworulers.stats.resample import (
     UnitPatterns,
     bootstrap_interval,
@@ -119,7 +119,9 @@ def cover_rate_difference() -> list[Row]:
         if len(sizes) > 2:
             continue
         tables, mass = _enumerate(np.array(sizes), np.array(rates))
-        low, high = np.array([newcombe_interval(tuple(map(int, t)), sizes) for t in tables]).T
+        first = np.arange(0, 2 * len(tables), 2)
+        counts = np.tile(sizes, len(tables))
+        low, high = newcombe_intervals(np.ravel(tables), counts, first, first + 1)
         truth = rates[1] - rates[0]
         share = float(mass @ ((low <= truth + 1e-9) & (truth - 1e-9 <= high)))
         scenario = f"{_join(sizes)} exams, rates {_join(rates)}"
