@@ -23,6 +23,7 @@ FINISHED = {
     "files/labels.json",
     "predictions/gold/confidence.parquet",
     "predictions/mix/confidence.parquet",
+    "predictions/gold/inference.json",
     "predictions/gold/labels/a.nii.gz",
     "source/labels/a.nii.gz",
 }
