@@ -14,6 +14,7 @@ from tworulers.io.records import write_json, write_table
 from tworulers.runner.verify.command import main
 from tworulers.runner.verify.gist import load_gist
 from tworulers.runner.verify.locked import hash_output
+from tworulers.runner.verify.processor import name_processor
 from tworulers.schema.tables import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[3]
@@ -230,6 +231,40 @@ def test_a_record_keeps_the_numbers_that_documents_quote_and_compares_none(
             assert run(result, "--record", record) == 0
     assert load_gist(record)[TESTS]["n_needed"].to_list() == [120, 120, 120]
     assert run(result, record) == 0
+
+
+def test_of_another_processor_the_means_over_all_exams_are_held_and_the_rest_is_listed(
+    result: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "record.json"
+    assert run(result, "--record", record) == 0
+    content = json.loads(record.read_text())
+    write_table(
+        make_tests().assign(p_verdict_fdr=0.5, answer="other"), result / TESTS, SCHEMA_VERSION
+    )
+    assert run(result, record) == 1
+    record.write_text(json.dumps(content | {"processor": "Another 1 2"}))
+    capsys.readouterr()
+    assert run(result, record) == 0
+    said = capsys.readouterr().out
+    assert "recorded on another processor (Another 1 2; here" in said
+    assert "the same\n" in said
+    assert "other | differs" in said
+    for shift, status in ((0.015, 0), (0.03, 1)):
+        scores = make_scores()
+        scores.loc[scores["metric"] == "dice", "value"] += shift
+        write_table(scores, result / SCORES)
+        assert run(result, record) == status
+    (result / TESTS).unlink()
+    write_table(make_scores(), result / SCORES)
+    assert run(result, record) == 1
+
+
+def test_a_processor_is_named_by_what_the_system_says(tmp_path: Path) -> None:
+    described = tmp_path / "cpuinfo"
+    described.write_text("vendor_id\t: V\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: X\n" * 2)
+    assert name_processor(described) == "V 6 85"
+    assert name_processor(tmp_path / "none")
 
 
 def test_long_texts_of_many_rows_are_kept_as_digests_that_still_tell(

@@ -17,6 +17,12 @@ from tworulers.runner.verify.gist import (
 )
 from tworulers.runner.verify.locked import compare_locked
 from tworulers.runner.verify.near import Level
+from tworulers.runner.verify.processor import (
+    POINTS,
+    hold_across,
+    name_processor,
+    read_processor,
+)
 from tworulers.runner.verify.unequal import Unequal, compare_files
 from tworulers.runner.verify.versions import find_other_versions
 
@@ -29,7 +35,8 @@ Compare two results: folders such as artifacts/phantom or audits/mix/gold, or a 
 
 Across machines, as it is without --exact: the means of all scores, overall and by group, within tolerances, and the
 same words in answers, verdicts and sentences, their numbers left apart. Words that a p near its level settled, in A
-or B, are listed and count as the same. B may be a record that --record wrote.
+or B, are listed and count as the same. B may be a record that --record wrote; of one made on another kind of
+processor, where networks learn otherwise, only means over all exams are held, and the rest is listed.
 On one machine, with --exact: every file byte by byte. B may be a dvc.lock, whose hashes the files have to have.
 """
 STATUSES = "Exit status: 0 the same, 1 different, 2 nothing that can be compared."
@@ -50,19 +57,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ALIKE
         if asked.other is None:
             raise UnusableError("give a second result to compare with, or --record FILE")
-        tolerance, level = Tolerance(asked.points, asked.share), Level(asked.level, asked.factor)
+        across = "" if asked.exact else find_other_processor(asked.other)
+        points = max(asked.points, POINTS) if across else asked.points
+        tolerance, level = Tolerance(points, asked.share), Level(asked.level, asked.factor)
         found = (
             compare_exactly(asked.one, asked.other)
             if asked.exact
             else compare_gists(open_gist(asked.one), open_gist(asked.other), tolerance, level)
         )
+        found = hold_across(found) if across else found
     except (ValueError, OSError) as error:
         say_error(error)
         return UNUSABLE
     how = (
         "byte by byte"
         if asked.exact
-        else f"means within {tolerance.points:g} (beyond 1: within {tolerance.share:.0%}), the same words"
+        else f"means {'over all exams ' * bool(across)}within {tolerance.points:g} (beyond 1: within "
+        f"{tolerance.share:.0%}){', the same words' * (not across)}"
     )
     told = f"{asked.one} and {asked.other}, {how}"
     unequal, near = ([one for one in found if one.near is is_near] for is_near in (False, True))
@@ -71,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(line)
     if near:
         say(
-            f"near its level, and no difference: words that a p within a factor of {level.factor:g} of "
+            across
+            or f"near its level, and no difference: words that a p within a factor of {level.factor:g} of "
             f"{level.level:g} settled, in either"
         )
         for line in list_lines(near):
@@ -125,6 +137,16 @@ def open_gist(place: Path) -> Gist:
     if not gist:
         raise UnusableError(f"{place} holds no table with means or words of a result")
     return gist
+
+
+def find_other_processor(record: Path) -> str:
+    """Say that a record is of another processor than this one; nothing where it is not, or does not say."""
+    if not record.is_file() or record.suffix == LOCK_ENDING:
+        return ""
+    there, here = read_processor(record), name_processor()
+    if there in ("", here):
+        return ""
+    return f"recorded on another processor ({there}; here {here}), so listed and not held:"
 
 
 def compare_exactly(one: Path, other: Path) -> list[Unequal]:

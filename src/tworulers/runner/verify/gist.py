@@ -16,6 +16,7 @@ import pandas as pd
 
 from tworulers.io.records import VERSION, write_text
 from tworulers.runner.verify.near import REPORT, Level, find_near
+from tworulers.runner.verify.processor import PROCESSOR, name_processor
 from tworulers.runner.verify.unequal import (
     FEW,
     Agree,
@@ -213,7 +214,8 @@ def write_gist(gist: Gist, path: Path) -> None:
             content[column] = [_spell(value, len(rows)) for value in table[column]]
         lines.append(f"{json.dumps(name)}: {json.dumps(content, allow_nan=False)}")
     tables = ",\n".join(lines)
-    write_text(f'{{"{VERSION}": {SCHEMA_VERSION}, "tables": {{\n{tables}\n}}}}\n', path)
+    made_by = f'"{VERSION}": {SCHEMA_VERSION}, "{PROCESSOR}": {json.dumps(name_processor())}'
+    write_text(f'{{{made_by}, "tables": {{\n{tables}\n}}}}\n', path)
 
 
 def load_gist(path: Path) -> dict[str, pd.DataFrame]:
