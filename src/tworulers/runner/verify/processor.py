@@ -16,7 +16,7 @@ HELD = ("overall.parquet", SCORES)
 """Tables of means over all exams: small groups and words move further from one processor to the next."""
 
 POINTS = 0.03
-"""Tolerance of such means up to 1, between processors; the example of two kinds differed by .0008 (Dice) and .016 mm."""
+"""Tolerance of such means up to 1; the example of two kinds of processor differed by .0008 (Dice) and .016 mm."""
 
 
 def name_processor(described: Path = Path("/proc/cpuinfo")) -> str:
