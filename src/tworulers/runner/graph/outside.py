@@ -97,8 +97,10 @@ def make_inventory(root: Path, dataset: str) -> None:
 
 def main() -> None:
     """Make the inventory of the data set that the command names."""
-    given = (word.partition("=")[2] for word in sys.argv[1:] if word.startswith("dataset="))
-    make_inventory(project_root(), next(given))
+    given = [word.partition("=")[2] for word in sys.argv[1:] if word.startswith("dataset=")]
+    if len(given) != 1:
+        sys.exit(f"error: expected one dataset=NAME, found {sys.argv[1:]}")
+    make_inventory(project_root(), given[0])
 
 
 if __name__ == "__main__":
