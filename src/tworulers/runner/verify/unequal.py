@@ -26,8 +26,8 @@ FEW = 3
 class Unequal:
     """A way in which a table or file differs: in `rows` of `of`; `largest` is NaN where nothing can be subtracted.
 
-    `near` says that it is listed and no difference: of words that a p near its level settled, and of what another kind of
-    processor may change.
+    `near` says that it is listed and no difference: of words that a p near its level settled, and of what another kind
+    of processor may change.
     """
 
     table: str
